@@ -48,6 +48,11 @@ const NAMES: &[&str] = &["named", "idle"];
 /// Where decisions on words that holdup writes as well are right: the end of a path, the words, and why.
 const ALLOWED: &[(&str, &str, &str)] = &[
     (
+        "holdup-knowledge/src/postgres_titles.rs",
+        " waiting for ",
+        "PostgreSQL's own title of a session that waits for a standby",
+    ),
+    (
         "rules/database_sessions.rs",
         "metadata lock",
         "MySQL's and MariaDB's own state of a session, as its list has it",

@@ -86,6 +86,7 @@ pub use nothing::nothing;
 pub use pulse::Pulse;
 pub use run::{Cut, run, run_for, wait_for};
 pub use sampled::{SampledHow, attach as sample_attached, run as sample, run_for as sample_for};
+pub use sessions::clients as session_clients;
 
 use crate::haste::Haste;
 use crate::privileges::Part;

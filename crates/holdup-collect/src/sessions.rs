@@ -141,7 +141,8 @@ fn find_clients(sessions: &mut [DatabaseSession]) {
 }
 
 /// Who is at the other ends of the connections of these processes, each of which serves one session.
-pub(super) fn clients(pids: &[u32]) -> HashMap<u32, SessionClient> {
+#[must_use]
+pub fn clients(pids: &[u32]) -> HashMap<u32, SessionClient> {
     let mut moment = Moment::now();
     let own_namespace = moment.namespace(std::process::id());
     let mut wanted: Vec<(u32, Option<SocketAddr>, Option<u64>)> = Vec::new();

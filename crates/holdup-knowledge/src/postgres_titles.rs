@@ -14,6 +14,7 @@ const BEGINS: &str = "postgres: ";
 /// Words of processes that serve no client of their own, before anything that a client has chosen.
 const SENDS_LOG: &str = "walsender ";
 const RECEIVES_LOG: &str = "walreceiver";
+const REPLAYS: &str = "startup";
 
 /// How the title of a session ends. The longer ones first: each of the others is an end of one of them.
 const ENDS: [(&str, SessionState); 4] = [
@@ -57,6 +58,31 @@ pub fn state(title: &str) -> Option<SessionState> {
     Some(known.map_or(SessionState::Works, |(_, state)| *state))
 }
 
+/// Whether a session waits for a standby to confirm what it commits: its title then ends with a place of the log (`COMMIT waiting for 0/3000148`).
+#[must_use]
+pub fn awaits_standby(title: &str) -> bool {
+    /// What stands before the place.
+    const AWAITS: &str = " waiting for ";
+    let rest = title.strip_prefix(BEGINS).map(str::trim_end);
+    let place = rest
+        .and_then(|rest| rest.rsplit_once(AWAITS))
+        .map(|(_, place)| place);
+    let hexadecimal =
+        |part: &str| (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    place
+        .and_then(|place| place.split_once('/'))
+        .is_some_and(|(high, low)| hexadecimal(high) && hexadecimal(low))
+}
+
+/// Of the process that replays a log: whether it waits for sessions of its own server (`startup recovering 000000010000000000000003 waiting`);
+/// `None` of any other one.
+#[must_use]
+pub fn replay_waits(title: &str) -> Option<bool> {
+    let rest = title.strip_prefix(BEGINS)?.trim_end();
+    let own = |rest: &str| rest.starts_with(REPLAYS).then(|| rest.ends_with(" waiting"));
+    own(rest).or_else(|| own(rest.split_once(": ")?.1))
+}
+
 /// `[local]`, `127.0.0.1(48714)`, `host.example(48714)`.
 fn is_host(word: &str) -> bool {
     let port = |word: &str| {
@@ -68,8 +94,32 @@ fn is_host(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_server, state};
+    use super::{awaits_standby, is_server, replay_waits, state};
     use holdup_evidence::facts::SessionState;
+
+    #[test]
+    fn who_waits_for_a_standby_and_who_replays_is_known() {
+        assert!(awaits_standby(
+            "postgres: bob shop 127.0.0.1(48714) COMMIT waiting for 0/3000148"
+        ));
+        assert!(awaits_standby(
+            "postgres: 15/main: bob shop [local] INSERT waiting for 1A/3000148 "
+        ));
+        assert!(!awaits_standby("postgres: bob shop [local] UPDATE waiting"));
+        assert!(!awaits_standby(
+            "postgres: bob shop [local] COMMIT waiting for you"
+        ));
+        let replays = |rest: &str| replay_waits(&format!("postgres: {rest}"));
+        assert_eq!(
+            replays("startup recovering 000000010000000000000003 waiting"),
+            Some(true)
+        );
+        assert_eq!(
+            replays("15/main: startup recovering 000000010000000000000003"),
+            Some(false)
+        );
+        assert_eq!(replays("bob startup [local] UPDATE waiting"), None);
+    }
 
     #[test]
     fn titles_are_read_as_the_server_writes_them() {

@@ -2,8 +2,9 @@
 //!
 //! In: a report. Out: a sentence, for all views alike, that says what is unanswered since when, and that no rule says why.
 
+use crate::terminal::margins::of_machine;
 use crate::units::{counted, duration};
-use holdup_evidence::Ns;
+use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::ResourceKind;
 use holdup_model::report::Report;
 
@@ -48,6 +49,24 @@ fn requests(report: &Report) -> Option<String> {
         return None;
     }
     let since = duration(requests.oldest_open_ns);
+    let does = requests
+        .causes
+        .iter()
+        .find(|cause| cause.open)
+        .map(|one| one.cause);
+    if of_machine(report) {
+        // Of all programs of a machine some have read what they answer when something happens.
+        let works = does.filter(|cause| !cause.rests() && *cause != Cause::PollWait)?;
+        let (have, whose) = match requests.open {
+            1 => ("has", "its"),
+            _ => ("have", "their"),
+        };
+        return Some(format!(
+            "{} {have} had no answer for up to {since}: {whose} server was mostly {}.",
+            counted(requests.open, "request", "requests"),
+            works.phrase()
+        ));
+    }
     Some(match requests.open {
         1 => format!("1 request has been unanswered for {since}, and no rule says why."),
         open => format!(
@@ -62,7 +81,8 @@ mod tests {
     use super::words;
     use crate::html::tests::report;
     use crate::terminal::margins::{doubts_earlier, healthy, nothing_found_mood, nothing_found_words};
-    use holdup_model::report::{Recording, Report, Requests, SubjectKind};
+    use holdup_evidence::Cause;
+    use holdup_model::report::{CauseShare, Recording, Report, Requests, SubjectKind};
 
     /// Idle processes with this many unanswered requests, the oldest read so long ago, in seconds.
     fn idle(open: u64, seconds: u64) -> Report {
@@ -72,7 +92,7 @@ mod tests {
         report.waits.clear();
         report.coverage.unknown_ns = Some(0);
         report.causes.truncate(1);
-        report.causes[0].cause = holdup_evidence::Cause::Idle;
+        report.causes[0].cause = Cause::Idle;
         report.requests = Some(Requests {
             open,
             oldest_open_ns: seconds * 1_000_000_000,
@@ -117,18 +137,34 @@ mod tests {
     }
 
     #[test]
-    fn on_a_machine_neither() {
-        let mut report = idle(3, 46);
-        report.recording = Some(Recording {
-            machine: true,
-            ..Recording::default()
-        });
-        let said = nothing_found_words(&report);
+    fn on_a_machine_it_is_said_what_the_server_does_or_nothing() {
+        let machine = |cause: Cause| {
+            let mut report = idle(3, 46);
+            report.recording = Some(Recording {
+                machine: true,
+                ..Recording::default()
+            });
+            let share = CauseShare {
+                cause,
+                ns: 1,
+                share: 1.0,
+                count: 1,
+                max_ns: 1,
+                open: true,
+            };
+            report.requests.as_mut().unwrap().causes = vec![share];
+            (words(&report), nothing_found_mood(&report))
+        };
+        let (said, mood) = machine(Cause::DiskSync);
+        let said = said.unwrap();
         assert!(
-            said.starts_with("3 requests are unanswered, the oldest for 46.00 s"),
+            said.starts_with("3 requests have had no answer for up to 46.00 s: their server was mostly "),
             "{said}"
         );
-        assert_eq!(nothing_found_mood(&report), ("note", "Not known"));
+        assert_eq!(mood, ("note", "Not known"));
+        let (said, mood) = machine(Cause::Idle);
+        assert_eq!((said, mood.0), (None, "good"));
+        assert_eq!(machine(Cause::PollWait).0, None);
     }
 
     #[test]

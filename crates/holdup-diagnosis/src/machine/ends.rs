@@ -153,6 +153,9 @@ pub(crate) fn of<'a>(graph: &Graph<'a>, way: &[Step<'a>]) -> Option<End<'a>> {
             asked: true,
         });
     }
+    if works_between(graph, way) {
+        return Some(plain(Key::Busy(end.name.tid)));
+    }
     if let Some(key) = hard {
         return Some(plain(key));
     }
@@ -166,6 +169,27 @@ pub(crate) fn of<'a>(graph: &Graph<'a>, way: &[Step<'a>]) -> Option<End<'a>> {
     let runs = end.cause.is_some_and(Cause::on_cpu);
     let own = last > 0 && way.get(last - 1).is_some_and(|step| is_pair(graph, step));
     (runs && asks && !own).then(|| plain(Key::Busy(end.name.tid)))
+}
+
+/// A single wait for an answer from which the server that has run meanwhile is what takes so long, however often it had to queue for a CPU.
+const MIN_WORKED_ON_NS: Ns = 10_000_000_000;
+
+/// Part of such a wait for which the server must have run: with less it is the CPU that it lacks.
+const RAN_PART: Ns = 5;
+
+/// Whether the last one on a way, whom the one before has asked, works on that for long, and queues for a CPU between: others use CPUs, too,
+/// and would not make an answer late by so much.
+fn works_between(graph: &Graph<'_>, way: &[Step<'_>]) -> bool {
+    let [.., waiter, server] = way else { return false };
+    let queues = server.cause == Some(Cause::SchedRunqueue);
+    if !queues || !asks(waiter) || is_pair(graph, waiter) || waiter.name.pid == server.name.pid {
+        return false;
+    }
+    let row = waiter.cause.and_then(|cause| graph.row(waiter.id(), cause));
+    let longest = row.map_or(0, |row| row.max.min(row.ns));
+    let ran = graph.of_process(server.name.pid).filter(|row| row.cause.on_cpu());
+    let ran = ran.map(|row| row.ns).fold(0, Ns::saturating_add);
+    longest >= MIN_WORKED_ON_NS && ran.saturating_mul(RAN_PART) >= longest
 }
 
 /// Whether a thread waits at a socket without an address. Such a pair is passed on by inheritance, so both ends are of one program, and either

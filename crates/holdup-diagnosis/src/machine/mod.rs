@@ -8,6 +8,7 @@
 pub(crate) mod behind;
 pub(crate) mod crowd;
 pub(crate) mod ends;
+mod files;
 pub(crate) mod names;
 pub(crate) mod onward;
 pub(crate) mod path;
@@ -15,3 +16,4 @@ mod room;
 pub(crate) mod roots;
 pub(crate) mod seen;
 pub(crate) mod sessions;
+mod weight;

@@ -5,11 +5,13 @@
 
 use super::crowd::{self, Crowd};
 use super::ends::{self, End, Key, Lock};
+use super::files;
 use super::names::Names;
 use super::onward::Onward;
 use super::path::{Graph, Step};
 use super::room;
 use super::sessions::{self, Titled};
+use super::weight;
 use holdup_evidence::{Cause, Ns, SystemFacts};
 use holdup_model::attributed::{Attributed, AttributedWait, Holder, HowKnown, Queue, Resource, ThreadName};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -42,6 +44,8 @@ pub(crate) struct Waiter<'a> {
     pub(crate) count: u64,
     /// Whether it asked for something, or needs something, rather than waits for a child or for whatever comes.
     pub(crate) depends: bool,
+    /// Whether it asked a service for an answer.
+    pub(crate) asks: bool,
     /// The child that it waits for, which waits itself: both are one job.
     pub(crate) child: Option<u32>,
 }
@@ -109,7 +113,7 @@ impl<'a> Root<'a> {
         }
     }
 
-    /// Whether somebody depends on what this thread's process does in it.
+    /// Whether somebody depends on this thread's process.
     pub(super) fn is_asked(&self, name: &ThreadName) -> bool {
         name.pid != 0 && self.asked.iter().any(|asked| asked.pid == name.pid)
     }
@@ -285,6 +289,7 @@ pub(super) fn waiter(row: &AttributedWait, directly: bool) -> Waiter<'_> {
         directly,
         count: row.count,
         depends: ends::depends(row.cause) || room::is_for_room(row),
+        asks: weight::asks(row),
         child: None,
     }
 }
@@ -343,9 +348,7 @@ pub(crate) fn of<'a>(
             None => loose.push((row, way)),
         }
     }
-    files_over_links(&mut roots);
-    behind_frozen(facts, &roots, &mut beyond);
-    files_of_one(&mut roots, beyond);
+    files::join_of_one_server(facts, &mut roots, beyond);
     stopped_servers(&graph, &mut roots);
     own_listeners(facts, &mut roots);
     sessions::idle(&mut roots, &mut loose, titled);
@@ -368,61 +371,6 @@ pub(crate) fn of<'a>(
     }
     found.sort_by_key(|root| (root.rank(attributed.wall), std::cmp::Reverse(root.held())));
     found
-}
-
-/// File systems whose server was seen to be connected, through others, with one who waits for a frozen file system.
-fn behind_frozen(facts: &SystemFacts, roots: &BTreeMap<Key, Root<'_>>, beyond: &mut BTreeMap<Key, Key>) {
-    for volume in &facts.frozen_volumes {
-        let frozen = Key::Files(volume.mount.clone());
-        let served = |root: &Root<'_>| {
-            let server = root.server().map(|server| server.pid);
-            server.is_some_and(|pid| volume.served_behind.contains(&pid))
-        };
-        let behind = roots.iter().filter(|(key, root)| **key != frozen && served(root));
-        for (key, _) in behind.filter(|(key, _)| roots.contains_key(&frozen) && matches!(key, Key::Files(_)))
-        {
-            beyond.insert(key.clone(), frozen.clone());
-        }
-    }
-}
-
-/// Files that are known by a path alone, which leads over a link to a file system that the same process serves.
-fn files_over_links(roots: &mut BTreeMap<Key, Root<'_>>) {
-    let is_mount = |root: &Root<'_>| root.resource.is_some_and(|one| one.detail.mount.is_some());
-    let served = |root: &Root<'_>| root.server().map(|server| server.pid);
-    let of_files = |key: &Key| matches!(key, Key::Files(_));
-    let mounts: HashMap<u32, Key> = (roots.iter())
-        .filter(|(key, root)| of_files(key) && is_mount(root))
-        .filter_map(|(key, root)| Some((served(root)?, key.clone())))
-        .collect();
-    let links: Vec<(Key, Key)> = (roots.iter())
-        .filter(|(key, root)| of_files(key) && !is_mount(root))
-        .filter_map(|(key, root)| Some((key.clone(), mounts.get(&served(root)?)?.clone())))
-        .collect();
-    for (link, mount) in links {
-        if let (Some(from), Some(into)) = (roots.remove(&link), roots.get_mut(&mount)) {
-            into.longest = into.longest.max(from.longest);
-            into.open |= from.open;
-            from.own.into_iter().for_each(|one| join(&mut into.own, one));
-            from.behind
-                .into_iter()
-                .for_each(|one| join(&mut into.behind, one));
-        }
-    }
-}
-
-/// Who waits for files without its being known for what their server waits: behind the same root as others that wait for files there.
-fn files_of_one<'a>(roots: &mut BTreeMap<Key, Root<'a>>, beyond: BTreeMap<Key, Key>) {
-    for (files, end) in beyond {
-        let long = roots.get(&files).map_or(0, |root| root.longest);
-        let same = roots.get(&end).is_some_and(|root| root.longest >= long / 2);
-        let from = if same { roots.remove(&files) } else { None };
-        if let (Some(from), Some(into)) = (from, roots.get_mut(&end)) {
-            for one in from.own.into_iter().chain(from.behind) {
-                join(&mut into.behind, one);
-            }
-        }
-    }
 }
 
 /// A silent address of which others saw that a process has it, and that this one was stopped: then that is the root.
@@ -476,6 +424,7 @@ pub(super) fn join<'a>(list: &mut Vec<Waiter<'a>>, one: Waiter<'a>) {
             known.directly |= one.directly;
             known.count = known.count.saturating_add(one.count);
             known.depends |= one.depends;
+            known.asks |= one.asks;
             known.child = known.child.or(one.child);
         }
         None => list.push(one),

@@ -83,6 +83,7 @@ fn is_had(on: Awaited) -> bool {
             | Awaited::TriedLock
             | Awaited::Frozen
             | Awaited::OwnPool
+            | Awaited::Standby
     )
 }
 

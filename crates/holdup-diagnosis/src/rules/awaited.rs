@@ -12,7 +12,7 @@ use super::{
 };
 use crate::machine::seen::{self, Behind, Key, Root};
 use holdup_evidence::observed::{Awaited, Doing, Limited, SeenCgroup, SeenProcess, SeenWait};
-use holdup_evidence::{Cause, Observed};
+use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind, ThreadName};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use holdup_model::title::Title;
@@ -40,7 +40,7 @@ pub(super) fn seen(observed: &Observed) -> Option<Verdict> {
     roots.retain(|root| !waits_for_disk(observed, root));
     // Who takes turns at a lock may mean to: whatever else others wait behind comes first.
     let (queues, roots): (Vec<&Root<'_>>, Vec<&Root<'_>>) =
-        roots.iter().take(MAX_ROOTS).partition(|root| takes_turns(root));
+        (roots.iter().take(MAX_ROOTS)).partition(|root| takes_turns(root) || stands_by(root));
     let mut findings: Vec<Finding> = roots.into_iter().map(finding).collect();
     let limits = observed
         .cgroups
@@ -83,6 +83,32 @@ fn takes_turns(root: &Root<'_>) -> bool {
     lock && matches!(root.key, Key::Has(_)) && root.behind.iter().all(|one| one.directly)
 }
 
+/// Whether one other process of the same program is all that waits, for a lock of a database by its session: a second instance that stands by.
+fn stands_by(root: &Root<'_>) -> bool {
+    let session = root.has.filter(|has| has.on == Awaited::SessionLock);
+    let Some(owner) = session.and(root.holder).and_then(|holder| holder.client.as_ref()) else {
+        return false;
+    };
+    let idle = root
+        .holder
+        .is_some_and(|holder| holder.doing == Doing::IdleInTransaction);
+    let (sessions, clients): (Vec<&Behind<'_>>, Vec<&Behind<'_>>) =
+        root.behind.iter().partition(|one| one.directly);
+    let twin = |one: &&Behind<'_>| one.process.name == owner.name;
+    !idle && sessions.len() == 1 && clients.len() == 1 && clients.iter().all(|one| twin(&one))
+}
+
+/// Commits that wait for a standby, as a recording has them.
+pub(super) fn standbys(waits: &[SeenWait]) -> Vec<(Vec<u32>, Ns, Finding)> {
+    let roots = seen::of(waits).into_iter();
+    let standby = roots.filter(|root| root.has.is_some_and(|has| has.on == Awaited::Standby));
+    let told = standby.take(MAX_ROOTS).map(|root| {
+        let behind = root.behind.iter().map(|one| one.process.pid).collect();
+        (behind, root.longest(), finding(&root))
+    });
+    told.collect()
+}
+
 /// Those of a recording.
 pub(super) fn limits_of(cgroups: &[SeenCgroup]) -> Vec<Finding> {
     let limits = cgroups.iter().filter_map(|one| Some((one, read_again(one)?)));
@@ -117,6 +143,7 @@ fn source(on: Awaited) -> &'static str {
         Awaited::Cpu => "lists of tasks, /proc/PID/task/TID/schedstat",
         Awaited::Memory => "memory.oom_control, cgroup.procs, /proc/PID/statm",
         Awaited::OwnPool => "queues of listeners and connections (sock_diag), /proc/PID/fd, /proc/PID/wchan",
+        Awaited::Standby => "titles of the servers' processes (/proc/PID/cmdline), TCP sockets (sock_diag)",
         Awaited::Device => "queues of network devices (rtnetlink), sockets (sock_diag)",
     }
 }
@@ -144,10 +171,10 @@ fn finding(root: &Root<'_>) -> Finding {
     let full = root.holder.is_some_and(|holder| holder.full.is_some());
     let mut finding = Finding::without_duration(
         RuleId::OthersWaitBehind.id(),
-        if full {
-            Severity::Critical
-        } else {
-            Severity::Warning
+        match full {
+            true => Severity::Critical,
+            false if stands_by(root) => Severity::Note,
+            false => Severity::Warning,
         },
         title(root),
         cause(root),
@@ -195,7 +222,7 @@ fn finding(root: &Root<'_>) -> Finding {
         // One look does not tell whether somebody is answered a moment later.
         (_, Awaited::OwnPool) => Confidence::Suspect,
         (Key::Busy(_), _)
-        | (_, Awaited::SessionLock | Awaited::Names | Awaited::TriedLock)
+        | (_, Awaited::Standby | Awaited::SessionLock | Awaited::Names | Awaited::TriedLock)
         | (Key::Nobodys(_), _) => Confidence::Strong,
         _ => Confidence::Proved,
     };

@@ -87,6 +87,7 @@ pub(super) fn what(wait: &SeenWait) -> String {
         Awaited::Answer | Awaited::Peer => named("an answer", &wait.name),
         Awaited::Turn => named("its turn", &wait.name),
         Awaited::OwnPool => named("a worker in", &wait.name),
+        Awaited::Standby => named("the synchronous standby to replay what it commits", &wait.name),
         Awaited::Room => room(&wait.name),
         Awaited::Child => "its child".to_owned(),
         Awaited::Names => named("the name server", &wait.name),
@@ -137,7 +138,7 @@ pub(super) fn cause(root: &Root<'_>) -> Cause {
         (_, Some(Awaited::Frozen)) => Cause::FsFrozen,
         (_, Some(Awaited::Memory)) => Cause::MemReclaim,
         (_, Some(Awaited::Device)) => Cause::NetSend,
-        (_, Some(Awaited::OwnPool)) => Cause::NetReceive,
+        (_, Some(Awaited::OwnPool | Awaited::Standby)) => Cause::NetReceive,
         _ => Cause::LockFile,
     }
 }
@@ -247,6 +248,7 @@ pub(super) fn awaited(last: &SeenWait) -> String {
         Awaited::Memory => format!("memory that {of} has"),
         Awaited::Device => format!("the network device that {of} fills"),
         Awaited::OwnPool => format!("a worker of {of}{at}"),
+        Awaited::Standby => format!("its synchronous standby, whose blocker is {of}"),
     }
 }
 
@@ -316,12 +318,14 @@ pub(super) fn title(root: &Root<'_>) -> Title {
                         .with(format!(": {behind} behind it, {long}"))
                 }
                 (Awaited::Files | Awaited::Names, None) => {
-                    silent(root, has, &long).with(format!("; {holder} serves it"))
+                    let onward = root.holder.map_or_else(String::new, |one| onward(root, one));
+                    silent(root, has, &long).with(format!("; {holder} serves it{onward}"))
                 }
                 (Awaited::Room, None) => unread(root, has, &long),
-                (Awaited::Cpu | Awaited::Memory | Awaited::Device | Awaited::OwnPool, None) => {
-                    short::title(root, has, &holder, &long)
-                }
+                (
+                    Awaited::Cpu | Awaited::Memory | Awaited::Device | Awaited::OwnPool | Awaited::Standby,
+                    None,
+                ) => short::title(root, has, &holder, &long),
                 (_, None) => {
                     let onward = root
                         .holder

@@ -3,7 +3,7 @@
 //! In: a wait for a CPU, for memory of a cgroup, or for the queue of a network device. Out: its title, evidence and remedies.
 
 use super::awaited_said::{sentence, who};
-use super::{duration, say};
+use super::{awaited_standby as standby, duration, say};
 use crate::machine::seen::{Behind, Root};
 use holdup_attribution::classify;
 use holdup_evidence::observed::{
@@ -103,6 +103,7 @@ pub(super) fn title(root: &Root<'_>, has: &SeenWait, holder: &str, long: &str) -
             delay(queue)
         )),
         Short::Pool(pool) => own_pool(root, has, pool, (holder, long)),
+        Short::Standby(one) => standby::title(root, one, long),
         Short::Nothing | Short::Answer(_) => Title::from(format!("{holder} has {}", has.name))
             .with(format!(": {}, {long}", waiters(root, "for it"))),
     }
@@ -236,12 +237,21 @@ pub(super) fn evidence(has: &SeenWait) -> Option<String> {
             say::bytes(queue.taken.min(queue.backlog)),
             say::bytes(queue.rate)
         )),
+        Short::Standby(one) => Some(standby::evidence(has, one)),
         Short::Pool(pool) => Some(format!(
             "whatever {} and whoever stands before it have asked, and got no answer to, is in that queue or with these workers",
             say::name_or(&pool.through, "the proxy")
         )),
         Short::Nothing | Short::Answer(_) => None,
     }
+}
+
+/// Who has it.
+fn holder_name(has: &SeenWait) -> String {
+    has.holder
+        .as_ref()
+        .map(|one| one.name.clone())
+        .unwrap_or_default()
 }
 
 /// What there is too little of.
@@ -251,6 +261,7 @@ pub(super) fn resource(has: &SeenWait) -> Option<Resource> {
         Short::Memory(_) => Some(Resource::named(ResourceKind::Cgroup, &has.name)),
         Short::Device(_) => Some(Resource::named(ResourceKind::Device, &has.name)),
         Short::Pool(_) => Some(Resource::named(ResourceKind::Socket, &has.name)),
+        Short::Standby(_) => Some(Resource::named(ResourceKind::Process, &holder_name(has))),
         Short::Nothing | Short::Answer(_) => None,
     }
 }
@@ -328,6 +339,7 @@ pub(super) fn remedies(has: &SeenWait, holder: &SeenProcess) -> Option<Vec<Remed
                 "the requests that wait are lost",
             ),
         ]),
+        Short::Standby(one) => Some(standby::remedies(holder, one)),
         Short::Nothing | Short::Answer(_) => None,
     }
 }

@@ -108,7 +108,12 @@ pub(super) fn shortages_after(run: &Run<'_>, found: &mut [(&Rule, Finding)]) {
 fn owed<'a>(one: &Unanswered<'a>) -> Option<&'a Owed> {
     match &one.wait.short {
         Short::Answer(owed) => Some(owed),
-        Short::Nothing | Short::Cpu(_) | Short::Memory(_) | Short::Device(_) | Short::Pool(_) => None,
+        Short::Nothing
+        | Short::Cpu(_)
+        | Short::Memory(_)
+        | Short::Device(_)
+        | Short::Pool(_)
+        | Short::Standby(_) => None,
     }
 }
 

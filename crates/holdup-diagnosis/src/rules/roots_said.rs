@@ -8,7 +8,7 @@ use crate::machine::ends::{Key, Lock};
 use crate::machine::names::Names;
 use crate::machine::roots::{self, Root, Waiter};
 use holdup_evidence::facts::{FullFileSystem, SessionClient, SessionState};
-use holdup_evidence::observed::{FrozenVolume, Limited, SeenCgroup, VolumeUser};
+use holdup_evidence::observed::{Awaited, FrozenVolume, Limited, SeenCgroup, SeenClient, VolumeUser};
 use holdup_evidence::{Cause, Ns, SystemFacts};
 use holdup_model::attributed::{AttributedWait, Holder, HowKnown, Resource, ResourceKind, ThreadName};
 use holdup_model::title::Title;
@@ -35,6 +35,27 @@ impl<'a> Words<'a> {
             program if program == name.process => say::who_with_pid(name),
             program => format!("{program} (pid {})", name.pid),
         }
+    }
+
+    /// Whose request a server worked on when a segment ended, while those of others were not read.
+    pub(super) fn works_for(&self, pid: u32) -> Option<&'a SeenClient> {
+        let waits = self.facts.answers_awaited.iter();
+        let mut of = waits.filter_map(|wait| wait.holder.as_ref().filter(|holder| holder.pid == pid));
+        of.find_map(|holder| holder.client.as_ref())
+    }
+
+    /// Of a server of files: who waits for another machine that it is connected with, as the kernel's tables had it when a segment ended.
+    fn away(&self, server: u32) -> Option<String> {
+        let waits = || self.facts.answers_awaited.iter();
+        let mut ends = waits().filter(|wait| wait.waiter.pid == server && wait.on == Awaited::Peer);
+        let end = ends.find_map(|wait| wait.holder.as_ref())?;
+        let asked = waits()
+            .find(|wait| wait.waiter.pid == end.pid && wait.holder.is_none() && wait.on == Awaited::Answer)?;
+        let name = say::name_or(&end.name, "a process");
+        Some(format!(
+            ", while {name} (pid {}) behind it waits for {} to answer",
+            end.pid, asked.name
+        ))
     }
 
     /// Who traces a process, and so keeps it stopped.
@@ -262,7 +283,15 @@ impl<'a> Words<'a> {
                 let ran = root
                     .function
                     .map_or_else(String::new, |function| format!(" {function}"));
-                Title::from(format!("{who} ran{ran}"))
+                let of = self.works_for(root.name.pid);
+                let of = of.map_or_else(String::new, |one| {
+                    format!(
+                        " for the request of {} (pid {})",
+                        say::name_or(&one.name, "a process"),
+                        one.pid
+                    )
+                });
+                Title::from(format!("{who} ran{ran}{of}"))
                     .with(format!(": {behind} waited for its answer, up to {up_to}"))
             }
             Key::Disk(disk) => self.disk(root, disk, &all),
@@ -275,7 +304,8 @@ impl<'a> Words<'a> {
             .with(format!(": {all} waited to write there, up to {up_to}")),
             Key::Files(files) => {
                 let server = root.server().map_or_else(String::new, |server| {
-                    format!("; {} serves it{}", self.who(server), self.onward(root))
+                    let away = self.away(server.pid).unwrap_or_else(|| self.onward(root));
+                    format!("; {} serves it{away}", self.who(server))
                 });
                 Title::from(format!(
                     "{}{}",

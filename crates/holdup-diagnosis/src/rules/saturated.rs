@@ -4,8 +4,8 @@
 
 use super::figures::{self, Intervals, mean, often, span};
 use super::{Extend, RuleId, Run, pressures, say};
-use holdup_evidence::observed::Metric;
-use holdup_evidence::{Cause, Observed};
+use holdup_evidence::observed::{Awaited, Metric, SeenWait, Short};
+use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 
 /// Percent of CPU time taken by the hypervisor from which the machine is noticeably slower: a tenth.
@@ -54,7 +54,13 @@ pub(super) fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
         often(high.len(), queue.count())
     });
     let machine = say::several(u64::from(cpus), "CPU");
-    findings.extend(short.map(|queue| ready_to_run(&queue, &machine)));
+    findings.extend(short.map(|queue| {
+        let mut finding = ready_to_run(&queue, &machine);
+        if observed.waits.as_deref().is_some_and(|waits| !is_late(waits)) {
+            finding.severity = Severity::Note;
+        }
+        finding
+    }));
     if !findings.is_empty() {
         return Verdict::Fires(findings);
     }
@@ -66,6 +72,19 @@ pub(super) fn seen(run: &Run<'_>, observed: &Observed) -> Verdict {
         span(&first.values(), 0),
         say::several(u64::from(cpus), "CPU")
     ))
+}
+
+/// For how long somebody waits for an answer, nanoseconds, so that it may be late: what is shorter is what any answer takes.
+const MIN_LATE_NS: Ns = 150_000_000;
+
+/// Whether anybody waits for a CPU, or for an answer that nobody has begun to work on: a machine whose CPUs a build uses up does not lack them if
+/// all are answered in time.
+fn is_late(waits: &[SeenWait]) -> bool {
+    waits.iter().any(|wait| match (wait.on, &wait.short) {
+        (Awaited::Cpu | Awaited::Turn, _) => true,
+        (Awaited::Answer, Short::Answer(owed)) => (owed.unread || owed.came) && wait.ns >= MIN_LATE_NS,
+        _ => false,
+    })
 }
 
 /// What is asked for where a single report of top is all there is.

@@ -1,6 +1,6 @@
 //! Who waits for whom on a machine, as the kernel's own tables have it.
 
-use super::Quote;
+use super::{Killed, Occupied, Quote};
 use crate::Ns;
 use crate::facts::OwnLog;
 use serde::{Deserialize, Serialize};
@@ -144,6 +144,8 @@ pub enum Awaited {
     Frozen,
     /// One of the workers of a server, all of which wait for an answer that one of them would have to give.
     OwnPool,
+    /// A standby of its database server, which has not confirmed what it commits.
+    Standby,
 }
 
 /// What somebody waits for, and how it is shared with the one who has most of it.
@@ -163,6 +165,20 @@ pub enum Short {
     Answer(Owed),
     /// Workers that wait for themselves.
     Pool(SeenPool),
+    /// A standby that does not confirm.
+    Standby(SeenStandby),
+}
+
+/// What a standby does that has not confirmed commits.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SeenStandby {
+    /// The process that replays the primary's log there; its id is 0 where the standby is on another machine.
+    pub replay: SeenClient,
+    /// Whether that waits for sessions of the standby, by its own title.
+    pub waits: bool,
+    /// For how many sessions it may wait.
+    pub sessions: u32,
 }
 
 /// Workers of a server all of which wait for one of them.
@@ -202,6 +218,10 @@ pub struct Owed {
     pub says: Vec<OwnLog>,
     /// The file system that it writes to, if that is short of room, and who has filled it.
     pub filled: Option<FilledVolume>,
+    /// Which client it reads from meanwhile, that says nothing.
+    pub occupied: Option<Occupied>,
+    /// If it waits for a lock that it shares with other processes: who of the same service was killed.
+    pub killed: Option<Killed>,
 }
 
 /// A server that has said nothing on its connections for as long as somebody waits for it.

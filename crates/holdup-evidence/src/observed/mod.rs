@@ -9,6 +9,7 @@ mod awaited;
 mod call_time;
 mod cgroups;
 mod happening;
+mod instead;
 mod quote;
 mod sample;
 mod series;
@@ -23,11 +24,12 @@ mod when;
 
 pub use awaited::{
     Awaited, CpuShare, DeviceQueue, Doing, FilledVolume, FrozenVolume, MemoryShare, Owed, Precedence,
-    SeenClient, SeenLoad, SeenPool, SeenProcess, SeenWait, Short, Silence, VolumeUser,
+    SeenClient, SeenLoad, SeenPool, SeenProcess, SeenStandby, SeenWait, Short, Silence, VolumeUser,
 };
 pub use call_time::{CallTime, Calls, Refused};
 pub use cgroups::{CgroupUser, Limited, SeenCgroup};
 pub use happening::{BootStep, Happening, JvmEvent, KernelEvent, LogEvent, Stall, TlsEvent, UnitEvent, What};
+pub use instead::{Killed, Occupied};
 pub use quote::{Quote, Source, Taken};
 pub use sample::{Samples, Weight};
 pub use series::{Metric, Point, Series};

@@ -5,7 +5,7 @@ use holdup_evidence::facts::{
     DescriptorLimit, FileWriter, FullFileSystem, NoDescriptorLeft, OwnLog, TaskLimit, TaskUser, TasksOf,
 };
 use holdup_evidence::observed::{
-    FilledVolume, FrozenVolume, Owed, SeenClient, SeenWait, Short, Silence, VolumeUser,
+    FilledVolume, FrozenVolume, Killed, Occupied, Owed, SeenClient, SeenWait, Short, Silence, VolumeUser,
 };
 
 impl Dice {
@@ -93,6 +93,16 @@ impl Dice {
                     mount: dice.text(),
                     by: Some(SeenClient::default()),
                     ..FilledVolume::default()
+                }),
+                occupied: Some(Occupied {
+                    silent: dice.some(|_| 5),
+                    threads: 1,
+                    ..Occupied::default()
+                }),
+                killed: Some(Killed {
+                    memory: dice.some(Dice::text),
+                    signal: 9,
+                    ..Killed::default()
                 }),
                 ..Owed::default()
             }),

@@ -26,6 +26,9 @@ const LIVING_NAMED: usize = 5;
 /// One part in this many unknown is coloured: what is less hardly changes the picture, as no entry is smaller.
 const DOUBTFUL: u64 = 20;
 
+/// The rule that says who waits behind whom.
+const OTHERS_WAIT: &str = "others-wait-behind";
+
 /// What stands at the edge of the first line.
 const TOOL: &str = " holdup";
 
@@ -213,7 +216,11 @@ pub(crate) fn says_nothing_found(report: &Report) -> bool {
         .findings
         .iter()
         .all(|finding| finding.severity == Severity::Note);
-    report.findings.is_empty() || healthy(report) || (of_machine(report) && only_notes)
+    let first = report.findings.first();
+    // Who waits for whom is to be said first even where it is not known why.
+    let behind = first.is_some_and(|first| first.rule == OTHERS_WAIT && of_machine(report));
+    let nothing = healthy(report) || (of_machine(report) && only_notes);
+    report.findings.is_empty() || (nothing && !behind)
 }
 
 /// Whether, of processes that were watched, a thread's whole time was a wait for something else than work: whether anybody lacks what it

@@ -15,6 +15,7 @@ mod device_queue;
 mod filled;
 mod frozen_volumes;
 mod halted;
+mod instead;
 mod kernel_log;
 mod last_words;
 mod listeners;
@@ -26,6 +27,7 @@ mod owed;
 mod own_pool;
 mod places;
 mod queued;
+mod replicas;
 mod room;
 mod served;
 mod short;
@@ -352,11 +354,13 @@ impl Host {
             &quote,
             &mut waits,
         );
+        replicas::add(&root, self.own, &connections, &quote, &mut waits);
         let blocked_processes = self.snapshots.blocked_processes();
         self.processes
             .tell(&root, now, watched, &blocked_processes, &mut waits);
         let lived = self.processes.lived(now);
         silence::tell(&root, self.own, &connections, &queues, &lived, &mut waits);
+        instead::tell(&root, self.own, &connections, &queues, now, &mut waits);
         own_pool::add(&root, self.own, &connections, &queues, &quote, &mut waits);
         self.held.add(&root, self.own, &quote, &mut waits);
         self.snapshots.name(&root);

@@ -1,7 +1,7 @@
 //! The kernel ended a process because there was no memory left.
 
 use crate::rules::{Rule, RuleId, Run, duration, logs};
-use holdup_evidence::observed::KernelEvent;
+use holdup_evidence::observed::{KernelEvent, Short};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
@@ -19,10 +19,21 @@ const RECENT: Ns = 120_000_000_000;
 /// And one longer ago than this is history.
 const PAST: Ns = 3_600_000_000_000;
 
-/// How grave a kill is that was so long ago, where that is known.
-fn severity(ago: Option<Ns>) -> Severity {
+/// Whether whom somebody waits for is known to have been left behind by that kill: then it is told there.
+fn is_told(observed: &Observed, pid: u32) -> bool {
+    let waits = observed.waits.iter().flatten();
+    let mut owed = waits.filter_map(|wait| match &wait.short {
+        Short::Answer(owed) => owed.killed.as_ref(),
+        _ => None,
+    });
+    owed.any(|killed| killed.process.pid == pid)
+}
+
+/// How grave a kill is that was so long ago, where that is known. `now`: whether the machine was looked at, so that who suffers now is known.
+fn severity(ago: Option<Ns>, now: bool) -> Severity {
     match ago {
         Some(ago) if ago > PAST => Severity::Note,
+        Some(ago) if ago > RECENT && now => Severity::Note,
         Some(ago) if ago > RECENT => Severity::Warning,
         _ => Severity::Critical,
     }
@@ -92,7 +103,10 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         };
         let mut finding = Finding::without_duration(
             RULE.id.id(),
-            severity(ago),
+            match of_it.iter().all(|(_, kill)| is_told(observed, kill.pid)) {
+                true => Severity::Note,
+                false => severity(ago, observed.waits.is_some()),
+            },
             format!("{who}{when} because {whose}"),
             cause,
             logs::quote(observed, first),

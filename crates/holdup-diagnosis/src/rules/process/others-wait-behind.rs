@@ -7,7 +7,7 @@ use crate::machine::sessions::Titled;
 use crate::rules::name_chain::Chain;
 use crate::rules::roots_said::{MAX_NAMES, Words};
 use crate::rules::{
-    Extend, Generality, Rule, RuleId, Run, awaited, awaited_withheld, duration, fires_all, frozen,
+    Extend, Generality, Rule, RuleId, Run, awaited, awaited_instead, awaited_withheld, duration, fires_all, frozen,
     live_sessions, percent, quota_users, say,
 };
 use holdup_evidence::units::bytes as size;
@@ -18,6 +18,12 @@ use std::collections::HashSet;
 
 /// Roots that are reported.
 const MAX_ROOTS: usize = 5;
+
+/// The shortest wait for a server that does not work on it, as the kernel's tables have it when a segment ends: what is shorter may be work.
+const MIN_OWED_NS: Ns = 5_000_000_000;
+
+/// Such servers that are reported.
+const MAX_OWING: usize = 3;
 
 /// Share of all threads' time with an unknown cause, above which a fault of a few threads may be in it.
 const MAX_UNKNOWN_SHARE: f64 = 0.05;
@@ -72,15 +78,28 @@ fn check(run: &Run<'_>) -> Verdict {
         ));
     }
     // What programs have in common, or take turns at, comes after what is one's own.
-    let (last, first): (Vec<&Root<'_>>, Vec<&Root<'_>>) =
-        roots.iter().take(MAX_ROOTS).partition(|root| root.comes_last());
+    let wall = run.attributed.wall;
+    let (last, first): (Vec<&Root<'_>>, Vec<&Root<'_>>) = roots
+        .iter()
+        .take(MAX_ROOTS)
+        .partition(|root| root.comes_last() || root.stands_by(&words.names, wall));
     // A server that answers nobody for longer than anything else lasted is graver.
     let (longer, first): (Vec<&Root<'_>>, Vec<&Root<'_>>) =
         first.into_iter().partition(|root| root.longest() >= longest);
     let told = |roots: Vec<&Root<'_>>| -> Vec<Finding> {
-        roots.into_iter().map(|root| finding(root, &words)).collect()
+        roots.into_iter().map(|root| weighed(root, &words, wall)).collect()
     };
     fires_all([told(longer), withheld, told(first), limits, told(last)].concat())
+}
+
+/// What is said of a root. That CPUs are used is no trouble where nobody's answer is late, and neither is a second instance that stands by.
+fn weighed<'a>(root: &'a Root<'a>, words: &Words<'a>, wall: Ns) -> Finding {
+    let mut finding = finding(root, words);
+    let unneeded = root.key == Key::Cpus && !root.is_late(wall);
+    if unneeded || root.stands_by(&words.names, wall) {
+        finding.severity = Severity::Note;
+    }
+    finding
 }
 
 /// Servers that withhold their service, by the kernel's tables when the recording ended, where nobody behind one waits for a root that events tell;
@@ -89,10 +108,31 @@ fn withheld(run: &Run<'_>, roots: &[Root<'_>]) -> (Vec<Finding>, Ns) {
     let waits = &run.facts.answers_awaited;
     let own = roots.iter().filter(|root| !root.comes_last());
     let waiters = own.flat_map(|root| root.behind.iter().chain(&root.own));
-    let told: HashSet<u32> = waiters.map(|one| one.name.pid).collect();
-    let known = awaited_withheld::servers_but(waits, |one| one.behind.iter().any(|pid| told.contains(pid)));
-    let longest = known.iter().map(|one| one.longest).max().unwrap_or(0);
-    (known.into_iter().map(|one| one.finding).collect(), longest)
+    let mut told: HashSet<u32> = waiters.map(|one| one.name.pid).collect();
+    let standbys = awaited::standbys(waits);
+    told.extend(standbys.iter().flat_map(|(behind, ..)| behind.iter().copied()));
+    let is_told = |behind: &[u32]| behind.iter().any(|pid| told.contains(pid));
+    let known = awaited_withheld::servers_but(waits, |one| is_told(&one.behind));
+    let servers: HashSet<u32> = known.iter().map(|one| one.server).collect();
+    let others = awaited_instead::of(waits, RULE.id, MIN_OWED_NS);
+    let others = others
+        .into_iter()
+        .filter(|one| !is_told(&one.behind) && !one.servers.iter().any(|pid| servers.contains(pid)));
+    let known = known.into_iter().map(|one| (one.longest, one.finding));
+    let found: Vec<(Ns, Finding)> = known
+        .chain(others.map(|one| (one.longest, one.finding)).take(MAX_OWING))
+        .collect();
+    // What merely sleeps is no trouble that goes before a root.
+    let graves = found.iter().filter(|(_, one)| one.severity > Severity::Note);
+    let graves = graves
+        .map(|(longest, _)| *longest)
+        .chain(standbys.iter().map(|one| one.1));
+    let longest = graves.max().unwrap_or(0);
+    let standbys = standbys.into_iter().map(|(.., one)| one);
+    (
+        standbys.chain(found.into_iter().map(|(_, one)| one)).collect(),
+        longest,
+    )
 }
 
 /// Sessions of databases, as roots need them.
@@ -363,6 +403,15 @@ fn remedy<'a>(root: &'a Root<'a>, words: &Words<'a>) -> Remedy {
         Key::Unread(_) => Remedy::safe(
             "find out why the other end does not read, and let programs log without waiting for it",
         ),
+        Key::Busy(_) if words.works_for(pid).is_some() => {
+            let client = words.works_for(pid).map(|one| (one.name.as_str(), one.pid));
+            let (name, client) = client.unwrap_or_default();
+            Remedy::safe(format!(
+                "look at what {} (pid {client}) asks: make its requests smaller or rarer, or send them to another server",
+                say::name_or(name, "its client")
+            ))
+            .with_command(format!("holdup attach -p {pid}"))
+        }
         Key::Lock(_) => Remedy::safe(format!("find out why {who} keeps the lock for so long"))
             .with_command(format!("holdup attach -p {pid}")),
         Key::Cpus => Remedy::safe("run what can wait at a lower priority, or on another machine"),

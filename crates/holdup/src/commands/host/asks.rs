@@ -53,6 +53,9 @@ pub(super) fn of(connections: &[Connection], queues: &[ListenQueue]) -> Vec<Asks
         };
         let Some(server) = by_ends.get(&(client.peer, client.local)) else {
             let elsewhere = !client.peer.ip().is_loopback() && client.speaks_in_turn;
+            // What is sent again and again is sent last each time: the last that came tells for how long nothing arrives.
+            let lost = client.received_ms.filter(|_| client.unsent > 0);
+            let ns = lost.map_or(ns, |ms| ns.max(Ns::from(ms) * MS));
             asks.extend((elsewhere && ns >= MIN_ELSEWHERE_NS).then(|| Asks {
                 client: client.inode,
                 server: 0,

@@ -295,8 +295,17 @@ impl Found {
             add(wait.waiter, Awaited::FileLock, &file, holder, *ns);
         }
         let files = self.files(root, &answers);
-        for (daemon, stopped) in self.halted(root, &files) {
-            add(daemon, Awaited::Peer, "", Some(stopped), self.look);
+        let daemons: BTreeSet<u32> = files.iter().filter_map(|(.., daemon)| *daemon).collect();
+        let of = |inode: u64| holders.get(&Open::Socket(inode))?.first().copied();
+        let ends = beyond::Ends {
+            stopped: self.stopped.iter().take(MAX_STOPPED).copied().collect(),
+            frozen: self.frozen.iter().copied().collect(),
+            away: (asks.iter().filter(|ask| ask.server == 0))
+                .filter_map(|ask| of(ask.client))
+                .collect(),
+        };
+        for (daemon, end) in beyond::behind(root, self.own, &ends, &daemons, &self.connections) {
+            add(daemon, Awaited::Peer, "", Some(end), self.look);
         }
         for (waiter, mount, daemon) in files {
             add(waiter, Awaited::Files, &mount, daemon, self.look);
@@ -503,26 +512,6 @@ impl Found {
         };
         let process = holders.into_values().flatten().next();
         Some((names_asked::said(asked), process))
-    }
-
-    /// Whose file systems do not answer, and the process that each is connected with through others: one that is stopped, or that waits for a frozen
-    /// file system.
-    fn halted(&self, root: &Root, files: &[(u32, String, Option<u32>)]) -> Vec<(u32, u32)> {
-        let daemons: BTreeSet<u32> = files.iter().filter_map(|(.., daemon)| *daemon).collect();
-        if daemons.is_empty() {
-            return Vec::new();
-        }
-        let stopped = self.stopped.iter().take(MAX_STOPPED).copied();
-        let mut ways = beyond::connected(root, self.own, stopped, &daemons, &self.connections);
-        // Of several that wait for one file system each is as good.
-        for one in &self.frozen {
-            let others =
-                beyond::connected(root, self.own, std::iter::once(*one), &daemons, &self.connections);
-            for (daemon, end) in others {
-                ways.entry(daemon).or_insert(end);
-            }
-        }
-        ways.into_iter().filter(|(daemon, end)| daemon != end).collect()
     }
 
     /// The inode of the client's end of each session's connection.

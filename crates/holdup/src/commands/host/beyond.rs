@@ -23,8 +23,48 @@ const MAX_PROCESSES: usize = 32;
 /// Ends of a process that are followed.
 const MAX_ENDS: usize = 64;
 
+/// Processes that wait for another machine from which ways are looked for.
+const MAX_AWAY: usize = 8;
+
 /// Everybody's parent, which has ends of everything.
 const INIT: u32 = 1;
+
+/// Processes that cannot go on, so that a server which is connected with one of them may wait for it.
+#[derive(Debug, Default)]
+pub(super) struct Ends {
+    /// Those that are stopped.
+    pub(super) stopped: Vec<u32>,
+    /// Those that wait for a frozen file system.
+    pub(super) frozen: Vec<u32>,
+    /// Those that have asked another machine, and were not answered.
+    pub(super) away: Vec<u32>,
+}
+
+/// Of each server the one of these that it is connected with: a stopped one first, then one that waits for a frozen file system, then one that
+/// waits for another machine.
+pub(super) fn behind(
+    root: &Root,
+    own: u32,
+    ends: &Ends,
+    servers: &BTreeSet<u32>,
+    connections: &[Connection],
+) -> BTreeMap<u32, u32> {
+    if servers.is_empty() {
+        return BTreeMap::new();
+    }
+    let stopped = ends.stopped.iter().copied();
+    let mut ways = connected(root, own, stopped, servers, connections);
+    // Of several that wait for one file system each is as good.
+    let frozen = ends.frozen.iter();
+    let frozen = frozen.map(|one| connected(root, own, std::iter::once(*one), servers, connections));
+    let away = ends.away.iter().copied().take(MAX_AWAY);
+    let frozen: Vec<BTreeMap<u32, u32>> = frozen.collect();
+    let away = connected(root, own, away, servers, connections);
+    for (server, end) in frozen.into_iter().flatten().chain(away) {
+        ways.entry(server).or_insert(end);
+    }
+    ways.into_iter().filter(|(server, end)| server != end).collect()
+}
 
 /// Of each server that is connected with a stopped process, that process; of servers with several, none.
 pub(super) fn connected(

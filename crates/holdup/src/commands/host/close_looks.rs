@@ -4,6 +4,7 @@
 
 use super::aside::Aside;
 use super::filled;
+use super::instead::{self, Stands};
 use super::looked_up::waiting_threads;
 use super::open_question;
 use holdup_collect::paths;
@@ -54,6 +55,10 @@ pub(super) enum Question {
     Tried { waiter: u32, holder: u32 },
     /// On which file system that is short of room it has files open to write to, and who has the largest file open there.
     Filled { pid: u32 },
+    /// What its threads stand in.
+    Stands { pid: u32 },
+    /// Its title.
+    Title { pid: u32 },
 }
 
 impl Question {
@@ -81,6 +86,8 @@ enum Answer {
     Frozen(Vec<(u32, String)>),
     Tried(String),
     Filled(FilledVolume),
+    Stands(Stands),
+    Title(String),
 }
 
 /// Looks that go on.
@@ -201,6 +208,22 @@ impl Answers {
         }
     }
 
+    /// The title of a process.
+    pub(super) fn title(&self, pid: u32) -> Option<&str> {
+        match self.0.get(&Question::Title { pid })? {
+            Answer::Title(title) => Some(title),
+            _ => None,
+        }
+    }
+
+    /// What the threads of a process stand in.
+    pub(super) fn stands(&self, pid: u32) -> Option<&Stands> {
+        match self.0.get(&Question::Stands { pid })? {
+            Answer::Stands(stands) => Some(stands),
+            _ => None,
+        }
+    }
+
     /// Whether a process is in a call on this.
     pub(super) fn is_at(&self, pid: u32, end: &str) -> bool {
         let question = Question::At {
@@ -277,6 +300,8 @@ fn answer(root: &Root, question: &Question) -> Option<Answer> {
         Question::Tried { waiter, holder } => tried(root, *waiter, *holder).map(Answer::Tried),
         Question::Full { pid } => full(root, *pid).map(Answer::Full),
         Question::Filled { pid } => filled::volume(root, *pid).map(Answer::Filled),
+        Question::Title { pid } => titles::read(root, *pid).map(Answer::Title),
+        Question::Stands { pid } => Some(Answer::Stands(instead::look(root, *pid))),
         Question::Forwards { pid } => {
             let name = names::comm(root, *pid)?;
             let arguments = titles::arguments(root, *pid)?;
@@ -333,7 +358,7 @@ fn full(root: &Root, pid: u32) -> Option<String> {
 }
 
 /// The descriptor of the call that a thread is in, and what it leads to.
-fn of_call(root: &Root, pid: u32, tid: u32) -> Option<(u64, String)> {
+pub(super) fn of_call(root: &Root, pid: u32, tid: u32) -> Option<(u64, String)> {
     let call = tasks::call(root, tid)?;
     let argument = system_calls::numbered(call.number)?.descriptor?;
     let descriptor = *call.args.get(usize::from(argument))?;

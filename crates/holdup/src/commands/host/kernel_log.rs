@@ -4,6 +4,7 @@
 //! ended for memory last week is no trouble of now, and worth knowing. Where a counter tells whether something still goes on,
 //! it decides, and not the hour. How the machine came up is `holdup boot`'s.
 
+use super::instead::Kill;
 use holdup_evidence::Observed;
 use holdup_evidence::host::{HostSight, OlderTrouble};
 use holdup_evidence::observed::{Happening, KernelEvent, Metric, What, When};
@@ -49,6 +50,30 @@ pub(super) fn read(root: &Root, now: Option<f64>, sight: &mut HostSight) -> Stri
         add_older(&observed.happenings, now, &mut sight.older);
     }
     recent
+}
+
+/// Kills for memory that the log has of the last hour, oldest first; `now` is in seconds since boot.
+pub(super) fn kills(root: &Root, now: f64) -> Vec<Kill> {
+    let Ok(log) = kernel_log::text(root) else {
+        return Vec::new();
+    };
+    let (recent, _) = split(&log, ((now * MICRO) as u64).saturating_sub(RECENT));
+    let observed = holdup_readers::read_text(NAME, recent.as_bytes()).observed;
+    let kills = observed.happenings.iter().filter_map(|happening| {
+        let What::Kernel(KernelEvent::OomKill {
+            process, pid, cgroup, ..
+        }) = &happening.what
+        else {
+            return None;
+        };
+        Some(Kill {
+            pid: *pid,
+            name: process.clone(),
+            cgroup: cgroup.clone(),
+            ago: ((now * NANO) as u64).saturating_sub(at(happening)?),
+        })
+    });
+    kills.collect()
 }
 
 /// Records from an instant on, in microseconds since boot, and those before. A line that is none belongs to the one before it.

@@ -42,6 +42,9 @@ const MAX_RESOLVED: u32 = 4;
 /// A question that is unanswered for less passes: it is on its way.
 const MIN_ASKED_MS: u32 = 20;
 
+/// Two questions that came so close together may each be the last, milliseconds: the kernel's clock for these has ticks.
+const TOGETHER_MS: u32 = 20;
+
 /// Questions that are followed in one list.
 const MAX_ASKED: usize = 500;
 
@@ -379,17 +382,52 @@ fn served(sockets: &HashSet<u64>, connections: &Connections<'_>) -> Option<u64> 
         let answered = others.filter_map(|(other, _)| other.received_ms).min();
         answered.is_none_or(|answered| ms <= longest_before(answered))
     };
-    let asks = read().filter_map(|(client, _)| Some((*client, client.asks_ms?)));
-    let asks = asks.filter(|(client, ms)| is_since(client, *ms));
-    if let Some((client, _)) = asks.min_by_key(|(client, ms)| (*ms, client.inode)) {
-        return Some(client.inode);
+    // One that asks again as soon as it is answered does both within a tick of the clock; so does one that has nothing to ask any more. Of both
+    // kinds the last one that was read is the one: whoever asked before was answered, or waits for something to happen.
+    let asked = |client: &Connection| {
+        let again = client.sent_ms.or(client.received_ms).filter(|_| client.may_ask);
+        client
+            .asks_ms
+            .map(|ms| (ms, true))
+            .or(again.map(|ms| (ms, false)))
+    };
+    let mut found: Vec<(u32, bool, u64)> = read()
+        .filter_map(|(client, _)| {
+            let (ms, asks) = asked(client)?;
+            is_since(client, ms).then_some((ms, asks, client.inode))
+        })
+        .collect();
+    found.sort_unstable();
+    let (last, asks, inode) = *found.first()?;
+    let together = |one: &&(u32, bool, u64)| one.0 <= last.saturating_add(TOGETHER_MS);
+    match asks {
+        true => Some(inode),
+        // Of several that may ask it may be any, and one of those that do ask is surer.
+        false => {
+            let mut near = found.iter().filter(together);
+            let sure = near.clone().find(|one| one.1);
+            let alone = near.clone().count() == 1;
+            sure.or(near.next().filter(|_| alone)).map(|one| one.2)
+        }
     }
-    // One that asks again as soon as it is answered does both within a tick of the clock. So does one that has nothing to ask any more: of
-    // several it may be any.
-    let mut may = read()
-        .filter(|(client, _)| client.may_ask && client.received_ms.is_some_and(|ms| is_since(client, ms)))
-        .map(|(client, _)| client.inode);
-    may.next().filter(|_| may.next().is_none())
+}
+
+/// The process that a server works for now, by its connections.
+pub(super) fn works_for(
+    root: &Root,
+    own: u32,
+    pid: u32,
+    connections: &[Connection],
+    queues: &[ListenQueue],
+) -> Option<u32> {
+    let sockets = descriptors::ends(root, pid)?.sockets;
+    let inode = served(&sockets, &Connections::of(connections, queues))?;
+    let wanted = HashSet::from([Open::Socket(inode)]);
+    let holders = descriptors::holders(root, &wanted, own);
+    match holders.into_values().next()?.as_slice() {
+        [one] if *one != pid => Some(*one),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

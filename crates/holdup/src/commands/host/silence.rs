@@ -101,7 +101,7 @@ fn is_idle(owed: &Owed) -> bool {
 }
 
 /// Servers that owe answers for long, do nothing, and wait for nobody, with how long they owe them.
-fn at_the_end(waits: &[SeenWait]) -> BTreeMap<u32, Ns> {
+pub(super) fn at_the_end(waits: &[SeenWait]) -> BTreeMap<u32, Ns> {
     let waiters: HashSet<u32> = waits.iter().map(|wait| wait.waiter.pid).collect();
     let mut servers: BTreeMap<u32, Ns> = BTreeMap::new();
     for wait in waits
@@ -191,7 +191,7 @@ fn silences(
 }
 
 /// Milliseconds since something came or went on a connection.
-fn last_word(one: &Connection) -> Option<u64> {
+pub(super) fn last_word(one: &Connection) -> Option<u64> {
     let last = one.sent_ms.into_iter().chain(one.received_ms).min();
     last.map(u64::from)
 }

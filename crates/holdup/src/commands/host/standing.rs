@@ -7,15 +7,22 @@
 use super::asks;
 use super::beyond;
 use super::frozen_volumes;
+use super::instead;
 use super::last_words;
 use super::looked_up::named;
 use super::owed::Processes;
 use super::own_pool;
+use super::queued;
+use super::replicas;
 use super::silence;
-use holdup_evidence::observed::{Awaited, FrozenVolume, Owed, Quote, SeenProcess, SeenWait, Short};
+use holdup_evidence::observed::{
+    Awaited, FrozenVolume, Owed, Quote, SeenClient, SeenProcess, SeenWait, Short,
+};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::AttributedWait;
+use holdup_proc::conversations::Connection;
 use holdup_proc::descriptors::{self, Open};
+use holdup_proc::listen_queues::ListenQueue;
 use holdup_proc::root::text_if_there;
 use holdup_proc::task_list::Lister;
 use holdup_proc::{Root, conversations, listen_queues, tasks};
@@ -31,6 +38,12 @@ const WAITS_MAX: usize = 200;
 /// Processes that wait for one frozen file system, and that others are looked for behind.
 const WAITERS_MAX: usize = 4;
 
+/// What a server must use of one CPU, percent, if it works on a request: with less it waits for a CPU rather than others for it.
+const MIN_CPU_PERCENT: u32 = 10;
+
+/// Such servers that are looked at.
+const BUSY_MAX: usize = 8;
+
 /// Between two lists of tasks, to see whether a server does anything.
 const BETWEEN: Duration = Duration::from_millis(500);
 
@@ -44,7 +57,7 @@ pub(crate) fn answers(root: &Root, own: u32) -> Vec<SeenWait> {
     let mut asks = asks::of(&connections, &queues);
     asks.retain(|ask| ask.ns >= MIN_NS);
     let (mut asks, elsewhere): (Vec<_>, Vec<_>) = asks.into_iter().partition(|ask| ask.server != 0);
-    if asks.is_empty() {
+    if asks.is_empty() && elsewhere.is_empty() {
         return Vec::new();
     }
     let wanted = asks.iter().flat_map(|ask| [ask.client, ask.server]);
@@ -119,11 +132,80 @@ pub(crate) fn answers(root: &Root, own: u32) -> Vec<SeenWait> {
         short: Short::Answer(Owed::default()),
         ..SeenWait::default()
     });
+    let elsewhere: Vec<SeenWait> = elsewhere.collect();
+    let away: Vec<u32> = elsewhere.iter().map(|wait| wait.waiter.pid).collect();
     let mut waits: Vec<SeenWait> = waits.chain(elsewhere).collect();
+    waits.extend(files_away(root, own, away, &connections));
+    replicas::add(root, own, &connections, &Quote::default(), &mut waits);
     own_pool::add(root, own, &connections, &queues, &Quote::default(), &mut waits);
     let lived = watch(root, &mut waits);
+    works_for(root, own, &connections, &queues, &mut waits);
     silence::tell(root, own, &connections, &queues, &lived, &mut waits);
+    instead::tell(root, own, &connections, &queues, now(root), &mut waits);
     waits
+}
+
+/// Servers of file systems that are connected with one who waits for another machine.
+fn files_away(root: &Root, own: u32, away: Vec<u32>, connections: &[Connection]) -> Vec<SeenWait> {
+    if away.is_empty() {
+        return Vec::new();
+    }
+    let servers = descriptors::fuse_servers(root, own).into_iter();
+    let servers: BTreeSet<u32> = servers.map(|one| one.pid).collect();
+    let ends = beyond::Ends {
+        away,
+        ..beyond::Ends::default()
+    };
+    let ways = beyond::behind(root, own, &ends, &servers, connections);
+    let pids: BTreeSet<u32> = ways.iter().flat_map(|(server, end)| [*server, *end]).collect();
+    let names = match pids.is_empty() {
+        true => return Vec::new(),
+        false => named(root, pids.into_iter().collect()),
+    };
+    let process = |pid: u32| SeenProcess {
+        pid,
+        name: names.get(&pid).cloned().unwrap_or_default(),
+        ..SeenProcess::default()
+    };
+    let wait = |(server, end): (u32, u32)| SeenWait {
+        waiter: process(server),
+        on: Awaited::Peer,
+        holder: Some(process(end)),
+        ns: MIN_NS,
+        ..SeenWait::default()
+    };
+    ways.into_iter().map(wait).collect()
+}
+
+/// Says whom servers work for that use a CPU while requests before them are not read.
+fn works_for(
+    root: &Root,
+    own: u32,
+    connections: &[Connection],
+    queues: &[ListenQueue],
+    waits: &mut [SeenWait],
+) {
+    let busy = |wait: &SeenWait| match (&wait.short, &wait.holder) {
+        (Short::Answer(owed), Some(holder)) => {
+            let runs = owed.cpu_percent.is_some_and(|percent| percent >= MIN_CPU_PERCENT);
+            (owed.unread && runs).then_some(holder.pid)
+        }
+        _ => None,
+    };
+    let servers: BTreeSet<u32> = waits.iter().filter_map(busy).collect();
+    let of: HashMap<u32, u32> = (servers.into_iter().take(BUSY_MAX))
+        .filter_map(|pid| Some((pid, queued::works_for(root, own, pid, connections, queues)?)))
+        .collect();
+    let names = match of.is_empty() {
+        true => return,
+        false => named(root, of.values().copied().collect()),
+    };
+    for holder in waits.iter_mut().filter_map(|wait| wait.holder.as_mut()) {
+        holder.client = of.get(&holder.pid).map(|pid| SeenClient {
+            pid: *pid,
+            name: names.get(pid).cloned().unwrap_or_default(),
+        });
+    }
 }
 
 /// Sees what servers do meanwhile. Returns how long processes have lived.
