@@ -105,8 +105,9 @@ impl Futexes {
                         StatementKind::Took,
                         &wait.quote,
                         format!(
-                            "thread {} waits without limit in futex {} (value {}) until another thread wakes it: for a lock or a condition",
-                            wait.tid, wait.address, wait.value
+                            "the traced thread waits without limit in futex {} (value {}) until another thread wakes it: for a lock or a \
+                             condition",
+                            wait.address, wait.value
                         ),
                     ),
                     None => return,
@@ -143,7 +144,7 @@ mod tests {
         assert_eq!(
             read_text("s", text.as_bytes()).texts(),
             [
-                "thread 4394 waits without limit in futex 0xc000084550 (value 0) until another thread wakes it: for a lock or a condition"
+                "the traced thread waits without limit in futex 0xc000084550 (value 0) until another thread wakes it: for a lock or a condition"
             ]
         );
     }

@@ -14,8 +14,9 @@ use std::collections::{HashMap, HashSet};
 /// Lines that are kept.
 const MAX_LINES: usize = 400;
 
-/// Lines in which it is looked for what somebody does who has something.
-const MAX_LOOKS: u32 = 50_000;
+/// Lines in which it is looked for what somebody does who has something, and lines with one of the words that are taken apart.
+const MAX_LOOKS: u32 = 10_000;
+const MAX_PARSED: u32 = 5_000;
 
 /// Bytes of a name, and of a line that is told.
 const MAX_NAME_BYTES: usize = 60;
@@ -91,6 +92,7 @@ pub(super) struct Holders {
     /// Those who are named as who has something.
     named: HashSet<String, foldhash::fast::FixedState>,
     looks: u32,
+    parsed: u32,
     /// Other lines that begin with a name, by that name: what those do who only have something.
     others: HashMap<String, (u64, String), foldhash::fast::FixedState>,
 }
@@ -194,8 +196,14 @@ impl Said {
 }
 
 impl Holders {
+    /// Whether no more lines are taken apart.
+    pub(super) fn is_spent(&self) -> bool {
+        self.parsed >= MAX_PARSED || self.said.len() >= MAX_LINES
+    }
+
     /// Takes a line with one of the words.
     pub(super) fn line(&mut self, text: &str, number: u64) {
+        self.parsed = self.parsed.saturating_add(1);
         if self.said.len() < MAX_LINES
             && let Some(said) = Said::of(text, number)
         {

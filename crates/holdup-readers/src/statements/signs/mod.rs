@@ -102,11 +102,13 @@ const WORDS: &[(For, &[&str])] = &[
             "free: 0",
             "available=0",
             "available: 0",
-            "waiting",
-            "pending",
-            "queued",
-            "waiters",
-            "in queue",
+            " busy",
+            "in use",
+            "inuse",
+            "max=",
+            "maxpoolsize",
+            "checked out",
+            "slots taken",
         ],
     ),
     (For::Speeds, &["/sec)", "b/s)"]),
@@ -178,6 +180,10 @@ impl Signs {
                     *place = true;
                 }
             }
+        }
+        // Of a log that says so again and again without a name nothing is to be learnt.
+        if let Some(holders) = wanted.get_mut(For::Holders as usize) {
+            *holders &= !self.holders.is_spent();
         }
         let for_hits = wanted.get(For::Hits as usize) == Some(&true);
         // Of a cache the lines around its hits belong to it.
