@@ -332,6 +332,8 @@ fn layer(text: &[u8]) -> Option<Layer> {
     }
     candidates.extend(named(first).map(Layer::Fixed));
     candidates.extend(commented(first).map(Layer::Fixed));
+    // Lines that a patch adds, as people paste them from a review.
+    candidates.extend(first.starts_with(b"+").then(|| Layer::Fixed(b"+".to_vec())));
     candidates.extend(indented(&lines).map(Layer::Fixed));
     candidates.into_iter().find(fits)
 }

@@ -27,6 +27,7 @@ mod numbers;
 pub mod own_log;
 mod prompt;
 mod quoted;
+mod rest;
 mod sizes;
 mod stamp;
 mod statements;

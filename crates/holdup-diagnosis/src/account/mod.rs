@@ -5,6 +5,7 @@
 //! is too much is for a rule, or for the reader, to say.
 
 mod devices;
+mod first;
 mod interfaces;
 mod known;
 mod lead;

@@ -1,5 +1,6 @@
 //! What lines of text state, gravest and longest first.
 
+use super::first::Firsts;
 use super::known::{Signs, with_meaning};
 use super::lead;
 use super::near::{is_vague, length_near, things};
@@ -19,6 +20,8 @@ const MAX_STATEMENTS: usize = 6;
 pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
     let mut statements: Vec<&Statement> = observed.statements.iter().collect();
     let signs = Signs::of(&statements, rank);
+    let firsts = Firsts::of(&statements, rank);
+    let graver = |one: &Statement, rank: Rank| firsts.rank(one, signs.rank(one, rank));
     // Shares in thousandths, to be put in order with the rest.
     let share = |one: &Statement| one.share.map(|share| (share.clamp(0.0, 1e6) * 1e3) as u64);
     let order = |one: &Statement| {
@@ -28,7 +31,7 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
         let follows = is_consequence(one) || is_end_of(one, &observed.statements);
         let vague = is_vague(one);
         (
-            (signs.rank(one, rank(one.kind)), signs.follows(one), follows),
+            (graver(one, rank(one.kind)), signs.follows(one), follows),
             (explains, vague, one.kind),
             is_sum(one),
             Reverse((share(one), one.ns, one.times, named)),
@@ -48,12 +51,15 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
             one,
             told.times > 1,
         );
+        if let Some(first) = firsts.at(one) {
+            said.push(first.since_then());
+        }
         let beside = beside(&told, &statements);
         if let Some(other) = beside {
             said.push(format!(" | {}", other.text));
         }
         let mut ranked = Ranked::new(
-            signs.rank(one, rank_beside(observed, one)),
+            graver(one, rank_beside(observed, one)),
             told.blamed
                 .map_or(one.text.as_str(), |(blame, _)| blame.of.as_str()),
             said,
@@ -61,7 +67,7 @@ pub(super) fn add(observed: &Observed, all: &mut Vec<Ranked>) {
         );
         ranked.line.ns = told.ns.or_else(|| beside?.ns);
         let failed = matches!(ranked.rank, Rank::Stops | Rank::Waits | Rank::Failed);
-        ranked.leads = signs.leads(one);
+        ranked.leads = signs.leads(one) || firsts.at(one).is_some();
         ranked.behind = is_sum(one)
             || is_consequence(one)
             || failed && told.blamed.is_none() && blamers.contains(&ranked.rank);

@@ -82,6 +82,12 @@ impl DashTable {
         if words.len() == self.names.len() {
             return Some(words.into_iter().map(str::to_owned).collect());
         }
+        // Nor is there a line of dashes in every copy: then wide blanks part the cells.
+        if self.places.is_empty() {
+            let cells = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty());
+            let cells: Vec<String> = cells.take(MAX_COLUMNS + 1).map(str::to_owned).collect();
+            return (cells.len() == self.names.len()).then_some(cells);
+        }
         let cut = |(from, to): &(usize, usize)| -> String {
             let cell: String = line.chars().skip(*from).take(to - from).collect();
             cell.trim().to_owned()
@@ -117,6 +123,9 @@ mod tests {
             ("1", "a b", "up")
         );
         assert_eq!(table.row("2 c down").unwrap(), ["2", "c", "down"]);
+        let table = DashTable::of("Id  Name  State");
+        assert_eq!(table.row("1   a b   up").unwrap(), ["1", "a b", "up"]);
+        assert!(table.row("1 a b up").is_none());
         let table = DashTable::of("Id\tName");
         assert_eq!(table.row("1\ta b").unwrap(), ["1", "a b"]);
         assert!(table.row("1").is_none());

@@ -26,6 +26,10 @@ const SLOW_MS: u64 = 1_000;
 /// Pairs of a server and a way to end that are kept.
 const ENDS: usize = 200;
 
+/// Servers at their limit that are kept, those that are down, and of the last those that are named.
+const MAX_FULL: usize = 200;
+const MAX_NAMED: usize = 4;
+
 /// Bytes of a name, and of a request.
 const NAME: usize = 80;
 const REQUEST: usize = 120;
@@ -293,6 +297,9 @@ struct StatReader {
     columns: Vec<String>,
     /// The limit that is nearest: share, sentence, where.
     nearest: Option<(f64, String, Quote)>,
+    /// What is at its limit, with its proxy, and what of which proxy is down: the others have its work.
+    full: Vec<(String, String, Quote)>,
+    down: Vec<(String, String)>,
 }
 
 impl TextReader for StatReader {
@@ -319,6 +326,9 @@ impl TextReader for StatReader {
         let name = cut(&format!("{proxy}/{server}"), NAME);
         let status = cell("status").unwrap_or_default();
         if status.starts_with("DOWN") {
+            if self.down.len() < MAX_FULL {
+                self.down.push((proxy.to_owned(), name.clone()));
+            }
             let checks = cell("check_status").map_or_else(String::new, |check| format!(", check {check}"));
             let since = count("lastchg").map_or_else(String::new, |seconds| {
                 format!(" for {}", duration(seconds.saturating_mul(1_000 * MS)))
@@ -340,8 +350,15 @@ impl TextReader for StatReader {
             let share = now as f64 / limit as f64;
             let text = format!("{name} has {now} of {limit} sessions");
             if now >= limit {
-                let text = format!("{text}, which is its limit: more have to wait");
-                out.statement(statements::one(StatementKind::Exhausted, None, out.here(), text));
+                let queued = count("qcur").filter(|queued| *queued > 0);
+                let wait = match queued {
+                    Some(queued) => format!("{queued} wait in its queue"),
+                    None => "more have to wait".to_owned(),
+                };
+                let text = format!("{text}, which is its limit: {wait}");
+                if self.full.len() < MAX_FULL {
+                    self.full.push((proxy.to_owned(), text, out.here()));
+                }
             } else if self
                 .nearest
                 .as_ref()
@@ -354,6 +371,27 @@ impl TextReader for StatReader {
     }
 
     fn end(&mut self, out: &mut Out<'_>) {
+        let down = std::mem::take(&mut self.down);
+        for (proxy, text, quote) in std::mem::take(&mut self.full) {
+            let mut down: Vec<&str> = down
+                .iter()
+                .filter(|(of, _)| *of == proxy)
+                .map(|(_, name)| name.as_str())
+                .collect();
+            let more = down.len().saturating_sub(MAX_NAMED);
+            down.truncate(MAX_NAMED);
+            let more = if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            };
+            let text = match down.as_slice() {
+                [] => text,
+                [one] => format!("{text}; {one} of the same backend is DOWN"),
+                some => format!("{text}; {}{more} of the same backend are DOWN", some.join(", ")),
+            };
+            out.statement(statements::one(StatementKind::Exhausted, None, quote, text));
+        }
         if let Some((_, text, quote)) = self.nearest.take() {
             out.statement(statements::one(StatementKind::Took, None, quote, text));
         }
@@ -427,12 +465,13 @@ mod tests {
                     "4 requests wait in the queue of app/app1, at most 12 at once".to_owned()
                 ),
                 (
-                    StatementKind::Exhausted,
-                    "app/app1 has 50 of 50 sessions, which is its limit: more have to wait".to_owned()
-                ),
-                (
                     StatementKind::Unreachable,
                     "app/app2 is DOWN for 2 min 5 s, check L4TOUT".to_owned()
+                ),
+                (
+                    StatementKind::Exhausted,
+                    "app/app1 has 50 of 50 sessions, which is its limit: 4 wait in its queue; app/app2 of the same backend is DOWN"
+                        .to_owned()
                 ),
                 (
                     StatementKind::Took,

@@ -1,5 +1,7 @@
 //! `ip -s link` and `ifconfig`: what each interface sent, received, and lost.
 //!
+//! Where the same interface comes again, the difference of its counters is what it lost between two readings.
+//!
 //! In: for each interface a heading, and its counters below names or beside them. Out: a statement for each interface that lost more
 //! than is ordinary or has no carrier; where none did, one that says so.
 
@@ -8,6 +10,7 @@ use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::statements;
 use holdup_evidence::observed::{Quote, StatementKind};
+use std::collections::HashMap;
 
 pub(crate) static FORMAT: Format =
     Format::lines::<Reader>("ip-link", Family::Host, recognise).about("ip -s link and ifconfig");
@@ -64,6 +67,36 @@ struct Interface {
     /// What was lost, under which name.
     lost: Vec<(Way, String, u64, Quote)>,
     quote: Quote,
+    /// Whether its counters are those between two readings.
+    between: bool,
+}
+
+/// The interfaces by name; of those that come again what was counted between the first reading and the last.
+fn between(all: Vec<Interface>) -> Vec<Interface> {
+    let mut places: HashMap<String, usize, foldhash::fast::FixedState> = HashMap::default();
+    let mut firsts: Vec<Interface> = Vec::new();
+    let mut lasts: Vec<Option<Interface>> = Vec::new();
+    for one in all {
+        match places.get(&one.name) {
+            Some(place) => {
+                if let Some(last) = lasts.get_mut(*place) {
+                    *last = Some(one);
+                }
+            }
+            None => {
+                places.insert(one.name.clone(), firsts.len());
+                firsts.push(one);
+                lasts.push(None);
+            }
+        }
+    }
+    let pairs = firsts.into_iter().zip(lasts);
+    pairs
+        .map(|(first, last)| {
+            last.map_or_else(Interface::default, |last| last.since(&first))
+                .or(first)
+        })
+        .collect()
 }
 
 #[derive(Debug, Default)]
@@ -117,7 +150,7 @@ impl LineReader for Reader {
 
     fn end(&mut self, out: &mut Out<'_>) {
         self.close(out);
-        let done = std::mem::take(&mut self.done);
+        let done = between(std::mem::take(&mut self.done));
         let Some(first) = done.first() else { return };
         let mut bad = false;
         for interface in &done {
@@ -180,6 +213,38 @@ impl Reader {
 }
 
 impl Interface {
+    /// What was counted since an earlier reading; nothing where a counter has fallen, because it began anew.
+    fn since(mut self, first: &Interface) -> Interface {
+        let fell = self
+            .packets
+            .iter()
+            .zip(&first.packets)
+            .any(|(last, first)| last < first);
+        if fell {
+            return Interface::default();
+        }
+        for (last, first) in self.packets.iter_mut().zip(&first.packets) {
+            *last -= first;
+        }
+        for (way, name, lost, _) in &mut self.lost {
+            let before = first
+                .lost
+                .iter()
+                .find(|(other, known, ..)| other == way && known == name);
+            *lost = lost.saturating_sub(before.map_or(0, |(_, _, lost, _)| *lost));
+        }
+        self.between = true;
+        self
+    }
+
+    /// This one, or another where it says nothing.
+    fn or(self, other: Interface) -> Interface {
+        match self.between {
+            true => self,
+            false => other,
+        }
+    }
+
     fn count(&mut self, way: Way, name: &str, number: u64, out: &Out<'_>) {
         if name == "packets" {
             if let Some(packets) = self.packets.get_mut(way as usize) {
@@ -234,8 +299,9 @@ impl Interface {
         };
         let share = part(most);
         let text = format!(
-            "{}: {lost} {name} beside {packets} packets {verb}, {:.1} % (from {} % on it is much)",
+            "{}: {lost} {name} beside {packets} packets {verb}{}, {:.1} % (from {} % on it is much)",
             self.name,
+            if self.between { " between two readings" } else { "" },
             share * 100.0,
             MIN_LOST_SHARE * 100.0
         );
@@ -280,6 +346,26 @@ mod tests {
         let old = "eth0      Link encap:Ethernet  HWaddr 3c:ec\n          UP BROADCAST RUNNING MULTICAST  MTU:1500  Metric:1\n          \
             RX packets:1000 errors:0 dropped:90 overruns:0 frame:0\n          TX packets:900 errors:0 dropped:0 overruns:0 carrier:0\n";
         assert!(of(old)[0].text.starts_with("eth0: 90 dropped"), "{:?}", of(old));
+    }
+
+    #[test]
+    fn of_two_readings_the_difference_counts() {
+        let reading = |packets: u64, dropped: u64| {
+            format!(
+                "2: eth0: <UP> mtu 1500 qdisc mq state UP\n    RX:  bytes packets errors dropped  missed   mcast\n    9123110000 {packets} 0 {dropped} 0 1\n"
+            )
+        };
+        let text = reading(8_000_000, 100) + &reading(8_200_000, 50_100);
+        assert_eq!(
+            of(&text)[0].text,
+            "eth0: 50000 dropped beside 200000 packets received between two readings, 20.0 % (from 0.1 % on it is much)"
+        );
+        // What was lost long ago is over.
+        let text = reading(8_000_000, 90_000) + &reading(8_200_000, 90_000);
+        assert_eq!(of(&text)[0].kind, StatementKind::WithinNorm);
+        // Counters that began anew say nothing of what was between.
+        let text = reading(8_000_000, 90_000) + &reading(100, 0);
+        assert_eq!(of(&text)[0].kind, StatementKind::Failed);
     }
 
     #[test]

@@ -85,6 +85,14 @@ const MEANINGS: [(&str, &str); 21] = [
     ),
 ];
 
+/// Events that say that what others complain of has come about.
+const OVER: [(&str, &str); 4] = [
+    ("Scheduled", "FailedScheduling"),
+    ("SuccessfulAttachVolume", "FailedAttachVolume"),
+    ("ProvisioningSucceeded", "ProvisioningFailed"),
+    ("NodeReady", "NodeNotReady"),
+];
+
 fn recognise(head: &[u8]) -> Sureness {
     let text = text_of(head);
     Sureness::certain_if(text.lines().any(is_heading))
@@ -134,6 +142,23 @@ fn is_age(word: &str) -> bool {
         || word == "<unknown>"
 }
 
+/// A message in bounds, with the volumes that it names at its end.
+fn short(message: &str) -> String {
+    let mut short: String = message.chars().take(MESSAGE).collect();
+    let volumes = message
+        .rfind("unmounted volumes=[")
+        .and_then(|at| message.get(at..));
+    if let Some(volumes) = volumes
+        && let Some((names, _)) = volumes.split_once(']')
+        && !short.contains(names)
+    {
+        short.push_str(" ... ");
+        short.extend(names.chars().take(MESSAGE));
+        short.push(']');
+    }
+    short
+}
+
 impl Event {
     /// A row. Its type is the one cell that is always there; its reason stands behind that.
     fn of(columns: &[String], line: &str, quote: Quote) -> Option<Event> {
@@ -171,7 +196,7 @@ impl Event {
             warns: words.get(kind) == Some(&"Warning"),
             reason: reason.chars().take(MESSAGE).collect(),
             object: object.chars().take(MESSAGE).collect(),
-            message: tail.join(" ").chars().take(MESSAGE).collect(),
+            message: short(&tail.join(" ")),
             times: count.unwrap_or(1),
             quote,
         })
@@ -201,6 +226,12 @@ impl Reader {
         let Some(event) = self.last.take() else { return };
         self.events += 1;
         if !event.warns {
+            // What went well at last holds nobody up any more.
+            let over = OVER.iter().filter(|(good, _)| *good == event.reason);
+            for (_, bad) in over {
+                self.all
+                    .retain(|known| known.reason != *bad || known.object != event.object);
+            }
             return;
         }
         let same = |known: &Event| known.reason == event.reason && known.object == event.object;

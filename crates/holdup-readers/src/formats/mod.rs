@@ -21,6 +21,7 @@ mod df;
 mod dmesg;
 mod dmesg_json;
 mod dstat;
+mod editor_start;
 mod file_locks;
 mod free;
 mod gctrace;
@@ -64,6 +65,7 @@ mod ps;
 mod ranked_list;
 mod report;
 mod request_phases;
+mod rtla;
 mod search_cluster;
 mod services;
 mod slabtop;
@@ -134,6 +136,7 @@ pub static ALL: &[&Format] = &[
     &dmesg_json::FORMAT,
     &arrays::drbd::FORMAT,
     &dstat::FORMAT,
+    &editor_start::FORMAT,
     &stacks::erlang_crash::FORMAT,
     &stacks::erlang_process::FORMAT,
     &file_locks::LSLOCKS,
@@ -202,6 +205,7 @@ pub static ALL: &[&Format] = &[
     &jvm_log::openj9::FORMAT,
     &profiles::off_cpu::FORMAT,
     &request_phases::FORMAT,
+    &rtla::FORMAT,
     &profiles::perf_report::FORMAT,
     &perf_lock::FORMAT,
     &perf_sched::FORMAT,

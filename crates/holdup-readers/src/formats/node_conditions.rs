@@ -15,6 +15,9 @@ pub(crate) static FORMAT: Format =
 /// Letters of a message that are kept.
 const MESSAGE: usize = 160;
 
+/// Taints that are kept.
+const MAX_TAINTS: usize = 16;
+
 /// Blanks that part two columns at least.
 const GAP: &str = "  ";
 
@@ -68,6 +71,8 @@ fn meaning(of: &str, status: &str) -> Option<(StatementKind, &'static str)> {
 #[derive(Debug, Default)]
 struct Reader {
     node: String,
+    /// Which taints keep pods away.
+    taints: Vec<String>,
     within: bool,
     /// Where it is said that the node is ready.
     ready: Option<Quote>,
@@ -77,6 +82,18 @@ struct Reader {
 }
 
 impl Reader {
+    /// The taint that the node gets for a condition: `DiskPressure` is `node.kubernetes.io/disk-pressure`.
+    fn taint_of(&self, condition: &str) -> Option<&str> {
+        let bare = |text: &str| text.replace('-', "").to_ascii_lowercase();
+        let (wanted, ready) = (bare(condition), condition == "Ready");
+        let fits = |taint: &&String| {
+            let key = bare(taint.split(':').next().unwrap_or(taint));
+            let name = key.rsplit('/').next().unwrap_or(&key);
+            name == wanted || ready && matches!(name, "notready" | "unreachable")
+        };
+        self.taints.iter().find(fits).map(String::as_str)
+    }
+
     fn who(&self) -> String {
         match self.node.as_str() {
             "" => "the node".to_owned(),
@@ -91,6 +108,23 @@ impl LineReader for Reader {
         let text = text.trim();
         if let Some(name) = text.strip_prefix("Name:") {
             self.node = name.trim().chars().take(MESSAGE).collect();
+            return Understood::Evidence;
+        }
+        // Of a copy that begins below the name, the lease of the node has it.
+        if let Some(name) = text
+            .strip_prefix("HolderIdentity:")
+            .filter(|_| self.node.is_empty())
+        {
+            self.node = name.trim().chars().take(MESSAGE).collect();
+            return Understood::Evidence;
+        }
+        // The first taint stands behind the word, others below it.
+        let taint = text.strip_prefix("Taints:").unwrap_or(text).trim();
+        let keeps_away = [":NoSchedule", ":NoExecute"]
+            .iter()
+            .any(|effect| taint.ends_with(effect));
+        if keeps_away && !taint.contains(' ') && self.taints.len() < MAX_TAINTS {
+            self.taints.push(taint.chars().take(MESSAGE).collect());
             return Understood::Evidence;
         }
         if is_header(text) {
@@ -125,11 +159,19 @@ impl LineReader for Reader {
                 .collect();
             let said = said.get(4..).map(|said| said.join(": ")).unwrap_or_default();
             let said: String = said.chars().take(MESSAGE).collect();
+            // What the runtime or the network says is wrong may be a known message.
+            let known = crate::messages::of(said.as_bytes()).filter(|found| found.message.kind().is_some());
+            let known = known.map(|found| found.message.known(said.as_bytes(), found.at).means);
+            let known = known.map_or_else(String::new, |means| format!("; {means}"));
             let why = match said.as_str() {
                 "" => String::new(),
                 said => format!(" ({said})"),
             };
-            let text = format!("{node} {means}: {of} {status}{why}");
+            let taint = match self.taint_of(of) {
+                Some(taint) => format!("; its taint {taint} keeps pods pending or away"),
+                None => String::new(),
+            };
+            let text = format!("{node} {means}: {of} {status}{why}{known}{taint}");
             out.statement(statements::one(kind, None, out.here(), text));
         } else {
             self.unsure |= status != "False" && of != "Ready";
@@ -166,7 +208,7 @@ mod tests {
         assert_eq!(
             found.statements[0].text,
             "node shop-3 is short of disk space: its pods are ended, and it gets no new ones: DiskPressure True \
-             (KubeletHasDiskPressure: kubelet has disk pressure)"
+             (KubeletHasDiskPressure: kubelet has disk pressure); its taint node.kubernetes.io/disk-pressure:NoSchedule keeps pods pending or away"
         );
     }
 

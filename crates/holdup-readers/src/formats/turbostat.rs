@@ -21,6 +21,10 @@ const SLOW: f64 = 0.9;
 /// Per cent of the time in which a CPU has work, from which its frequency is that of work and not of idleness.
 const BUSY_PERCENT: f64 = 50.0;
 
+/// The same for the whole machine where a warning is enough: so low a frequency with so much to do is told, though a governor may want it.
+const SOME_WORK_PERCENT: f64 = 20.0;
+const LOW: f64 = 0.7;
+
 /// Words of a row.
 const MAX_COLUMNS: usize = 200;
 
@@ -62,6 +66,8 @@ struct Reader {
     /// Of the machine, in which a CPU was slowest while it was busy: its part of the base frequency.
     slowest: Option<(f64, String, Quote)>,
     last: Option<(String, Quote)>,
+    /// Its part of the base frequency, where it has some work.
+    low: Option<f64>,
 }
 
 impl Reader {
@@ -96,6 +102,8 @@ impl Reader {
         };
         if is_machine {
             self.last = Some((format!("the CPUs are {}", text()), out.here()));
+            let part = base.filter(|base| *base > 0.0).map(|base| at_work / base);
+            self.low = part.filter(|part| busy >= SOME_WORK_PERCENT && *part < LOW);
         }
         if let Some(part) = base.filter(|base| *base > 0.0).map(|base| at_work / base)
             && busy >= BUSY_PERCENT
@@ -142,6 +150,13 @@ impl TextReader for Reader {
                     share: Some(1.0 - part),
                     ..statements::one(StatementKind::Stalled, None, quote, text)
                 });
+            }
+            (_, Some((text, quote))) if read.low.is_some() => {
+                let text = format!(
+                    "{text}: their frequency is {} % of the base frequency while there is work",
+                    rounded(100.0 * read.low.unwrap_or_default())
+                );
+                out.statement(statements::one(StatementKind::Warned, None, quote, text));
             }
             (_, Some((text, quote))) => {
                 let text = format!(

@@ -44,6 +44,36 @@ const LENGTHS: [(&str, f64); 6] = [
     ("s", 1e9),
 ];
 
+/// Parts of a length of time, longest first, with their nanoseconds.
+const PARTS: [(&[&str], f64); 5] = [
+    (&["d", "day", "days"], 8.64e13),
+    (&["h", "hr", "hrs", "hour", "hours"], 3.6e12),
+    (&["m", "min", "mins", "minute", "minutes"], 6e10),
+    (&["s", "sec", "secs", "second", "seconds"], 1e9),
+    (&["ms"], 1e6),
+];
+
+/// A length in several parts, each shorter than the one before: `41m 0s`, `1h2m`, `2 min 3 s`. One part alone may be a size: `12m`.
+pub(super) fn parts(cell: &str) -> Option<f64> {
+    let mut rest = cell.trim();
+    let (mut sum, mut count, mut next) = (0.0, 0, 0);
+    while !rest.is_empty() {
+        let (number, behind) = number(rest)?;
+        let end = behind
+            .find(|char: char| !char.is_alphabetic())
+            .unwrap_or(behind.len());
+        let (unit, more) = behind.split_at_checked(end)?;
+        let found = PARTS
+            .iter()
+            .skip(next)
+            .position(|(names, _)| names.contains(&unit))?;
+        sum += number * PARTS.get(next + found)?.1;
+        (count, next) = (count + 1, next + found + 1);
+        rest = more.trim_start_matches([',', ' ']);
+    }
+    (count >= 2).then_some(sum)
+}
+
 /// A line without quoting, with plain blanks, and with names of columns out of the frame that they stand in, in its place.
 pub(super) fn plain(line: &[u8]) -> String {
     let mut line = line;
@@ -201,6 +231,13 @@ pub(super) fn clock(cell: &str) -> Option<f64> {
 /// What a cell of a column measures.
 pub(super) fn value(column: &str, cell: &str) -> Option<Value> {
     let (first, unit) = number(cell)?;
+    // How old something is is no time that it took.
+    let of_age = ["age", "uptime", "created", "status"]
+        .iter()
+        .any(|name| column.eq_ignore_ascii_case(name));
+    if let Some(ns) = parts(cell).filter(|_| !of_age) {
+        return Some(Value::Length(ns));
+    }
     let size = |number: f64, unit: &str| {
         let unit = unit.to_ascii_lowercase();
         let unit = unit.strip_suffix("/s").unwrap_or(&unit);
@@ -234,6 +271,15 @@ pub(super) fn value(column: &str, cell: &str) -> Option<Value> {
             length.or_else(|| size(first, unit).map(Value::Size))
         }
     }
+}
+
+/// What a copy has behind a row to point at it: `<----- not online`, `<== here`.
+pub(super) fn without_arrow(text: &str) -> &str {
+    let arrow = [" <--", " <==", "\t<--", " \u{2190}"]
+        .iter()
+        .filter_map(|arrow| text.find(arrow))
+        .min();
+    arrow.and_then(|at| text.get(..at)).map_or(text, str::trim_end)
 }
 
 /// Names of columns that together make a table of where CPUs spend their time: its figures are per cent without the sign.

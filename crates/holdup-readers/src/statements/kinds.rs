@@ -241,6 +241,17 @@ pub(crate) fn states(line: &[u8], at: &Range<usize>, kind: StatementKind) -> boo
     if word.eq_ignore_ascii_case(b"inactive") && name.get(word.len()) == Some(&b'_') {
         return false;
     }
+    // `waiting for connections`: nobody keeps them from it.
+    let waits = line
+        .get(at.clone())
+        .is_some_and(|found| found.eq_ignore_ascii_case(b"waiting for"));
+    if waits && crate::rest::is_work(line.get(at.end..).unwrap_or_default()) {
+        return false;
+    }
+    // `a git process may have crashed earlier`, `list of executors to be killed`: nobody says that it happened.
+    if kind == StatementKind::Ended && is_supposed(before) {
+        return false;
+    }
     // `Unless it gets more CPU time, OOM is expected`: a condition.
     if is_condition(before) {
         return false;
@@ -279,6 +290,21 @@ fn is_exception(line: &[u8], at: usize) -> bool {
     let ends = matches!(line.get(end), None | Some(b' ' | b'\t' | b'\r' | b'\n'));
     let mut parts = bare.split(|byte| *byte == b':').filter(|part| !part.is_empty());
     ends && parts.all(|part| part.first().is_some_and(u8::is_ascii_uppercase))
+}
+
+/// Words right before a verb that make it a guess or a plan.
+const SUPPOSED: [&[u8]; 5] = [
+    b"may have ",
+    b"might have ",
+    b"could have ",
+    b"to be ",
+    b"may be ",
+];
+
+fn is_supposed(before: &[u8]) -> bool {
+    let near = before.get(before.len().saturating_sub(16)..).unwrap_or_default();
+    let near = near.to_ascii_lowercase();
+    SUPPOSED.iter().any(|words| near.ends_with(words))
 }
 
 /// Bytes before a word in which its sentence may begin.

@@ -23,6 +23,7 @@ mod plain;
 mod progress;
 mod repeated;
 pub(crate) mod shape;
+mod shared_list;
 mod signs;
 mod sorted_rows;
 mod stated;

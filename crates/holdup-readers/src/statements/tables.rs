@@ -15,15 +15,19 @@ mod records;
 mod rules;
 mod states;
 mod top_events;
+mod transactions;
 
-use super::cells::{Value, cells, clock, ends_in_two, is_of_cpus, number, plain, value, words};
+use super::cells::{
+    Value, cells, clock, ends_in_two, is_of_cpus, number, plain, value, without_arrow, words,
+};
 pub(super) use blocks::Blocks;
 use column::Column;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::{Statement, StatementKind};
+use meant::names_counts;
 pub(super) use records::Records;
 pub(super) use states::of_pairs;
-use states::{bad, complaint, explains, is_done, is_somebody};
+use states::{bad, bad_switch, complaint, explains, is_done, is_somebody, is_switch};
 pub(super) use top_events::TopEvents;
 
 /// Columns of a table, and bytes of a line, that are looked at.
@@ -59,7 +63,10 @@ pub(super) struct Fact {
 /// Whether a row is told with the names of its columns: then it is not told once more by its words.
 pub(super) fn tells(facts: &[Fact], by_words: &Statement) -> bool {
     let same = |fact: &Fact| fact.line == by_words.quote.line && fact.kind <= by_words.kind;
-    by_words.times < 2 && by_words.blames.is_empty() && facts.iter().any(same)
+    // A fact about rows in a bad state counts those that are alike.
+    let counted = |fact: &Fact| same(fact) && fact.kind <= StatementKind::Stalled;
+    let told = by_words.times < 2 && facts.iter().any(same) || facts.iter().any(counted);
+    by_words.blames.is_empty() && told
 }
 
 /// Follows the tables of one artefact.
@@ -129,6 +136,8 @@ struct Table {
     unread: Option<(f64, Row)>,
     /// The first row that another is in the way of, by which column, and how many there are.
     blocked: Option<(usize, Row, u64)>,
+    /// What it says where it is a list of transactions.
+    transactions: Option<transactions::Transactions>,
     /// How wide the columns were before a copy took their blanks away, by the dashes below their names; none where it did not.
     widths: Vec<usize>,
     /// What stands before the first cell of the heading and of each row: `import time:`.
@@ -258,18 +267,20 @@ impl Table {
     fn begin(line: &[u8]) -> Option<Table> {
         let text = plain(line);
         let (mut found, ruled) = cells(&text);
-        let apart = ruled || found.len() >= 3;
+        let mut apart = ruled || found.len() >= 3;
         if found.len() < 3 && !ruled {
             // Single blanks: only where each word looks like a name of a column.
             found = words(&text);
+            let counts = names_counts(&found);
             let name = |word: &str| {
                 let rule = word.len() > 2 && !word.contains(char::is_alphanumeric);
                 !rule && (word.starts_with(['%', '#']) || !word.contains(|char: char| char.is_lowercase()))
                     || word.contains("/s")
             };
-            if !found.iter().all(|(_, _, word)| name(word)) {
+            if !counts && !found.iter().all(|(_, _, word)| name(word)) {
                 return None;
             }
+            apart |= counts;
         }
         let named = found
             .iter()
@@ -323,14 +334,15 @@ impl Table {
     /// Takes a line: whether it is a row; `None` where the table is over.
     fn line(&mut self, line: &[u8], number: u64) -> Option<bool> {
         let text = plain(line);
+        let text = without_arrow(&text);
         if !text.contains(|char: char| char.is_alphanumeric()) {
             // A rule between rows; an empty line ends the table once it has rows.
             return (!text.trim().is_empty() || self.rows == 0).then_some(!text.trim().is_empty());
         }
         if self.rows == 0 && !self.ruled {
-            self.take_nameless(&text);
-            self.take_nameless_last(&text);
-            let (apart, together) = (cells(&text).0.len(), words(&text));
+            self.take_nameless(text);
+            self.take_nameless_last(text);
+            let (apart, together) = (cells(text).0.len(), words(text));
             let columns = self.columns.len();
             // The last column may be a text of several words, but then its name is one word.
             let of_one_word = |column: &Column| usize::from(!column.name.contains(' '));
@@ -347,18 +359,18 @@ impl Table {
                     .contains(|char: char| char.is_lowercase() || char == '/')
             };
             let each_named = self.words.iter().all(capitals);
-            let of_two_types = ends_in_two(&text);
+            let of_two_types = ends_in_two(text);
             let as_many =
                 together.len() == self.words.len() || of_two_types && together.len() > self.words.len();
             if (apart != columns || each_named || of_two_types) && crowded && as_many {
                 self.columns = std::mem::take(&mut self.words);
             }
         }
-        if self.rows == 0 && self.take_units(&text) {
+        if self.rows == 0 && self.take_units(text) {
             return Some(true);
         }
-        let Some(cells) = self.row(&text) else {
-            if self.rows == 0 && self.goes_on(&text) {
+        let Some(cells) = self.row(text) else {
+            if self.rows == 0 && self.goes_on(text) {
                 return Some(true);
             }
             self.strangers += 1;
@@ -453,7 +465,7 @@ impl Table {
             .columns
             .iter()
             .zip(&cells)
-            .any(|(column, cell)| column.is_state() && !cell.is_empty());
+            .any(|(column, cell)| (column.is_state() || is_switch(&column.name)) && !cell.is_empty());
         (measured || state).then_some(cells)
     }
 
@@ -475,6 +487,7 @@ impl Table {
 
     fn take(&mut self, row: Row) {
         self.take_queue(&row);
+        self.take_transaction(&row);
         let blockers = self.blockers();
         let is_blocker = |at: usize| blockers.get(at) == Some(&true);
         // Of several columns that say who, the one with the session's number.
@@ -504,6 +517,7 @@ impl Table {
                 // `latest_fail_reason` is both by its name.
                 (_, true) => complaint(cell),
                 (true, _) => bad(cell),
+                _ if !done => bad_switch(&column.name, cell),
                 _ => None,
             };
             if let Some(kind) = wrong {

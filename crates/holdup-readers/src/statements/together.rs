@@ -5,6 +5,7 @@
 use super::counted::Counted;
 use super::packets::Packets;
 use super::progress::Progress;
+use super::shared_list::SharedLists;
 use super::signs::Signs;
 use super::sorted_rows::SortedRows;
 use super::tables::{Blocks, Fact};
@@ -20,6 +21,7 @@ pub(super) struct Together {
     counted: Counted,
     timed_lists: TimedLists,
     sorted_rows: SortedRows,
+    shared_lists: SharedLists,
     blocks: Blocks,
     signs: Signs,
 }
@@ -41,6 +43,7 @@ impl Together {
         if !of_table {
             self.counted.line(text, number);
             self.timed_lists.line(line, number);
+            self.shared_lists.line(text, number);
             self.blocks.line(line, number);
         }
         goes_on
@@ -60,6 +63,7 @@ impl Together {
     pub(super) fn pass(&mut self, line: &[u8], number: u64) {
         self.timed_lists.pass(line, number);
         self.sorted_rows.pass(line);
+        self.shared_lists.line(line, number);
         self.signs.line(line, number);
         self.blocks.line(line, number);
     }
@@ -81,6 +85,7 @@ impl Together {
         stuck
             .chain(self.counted.end())
             .chain(self.timed_lists.fact())
+            .chain(self.shared_lists.end())
             .chain(signs)
             .collect()
     }

@@ -109,7 +109,8 @@ fn of_log(observed: &Observed, first: &Span, unusual: &[&Span]) -> Finding {
     let covers: Option<&Span> = of_source(observed, SpanKind::LogCovers, source).next();
     let usual_known = matches!(first.usual, Some((_, count)) if count >= MIN_KNOWN_GAPS);
     let matters = usual_known || covers.is_none_or(|log| total.saturating_mul(MIN_PART_OF_LOG) >= log.ns);
-    let severity = if begins(first) && matters {
+    let over = !usual_known && shown.iter().all(|gap| comes_about(gap));
+    let severity = if begins(first) && matters && !over {
         Severity::Warning
     } else {
         Severity::Note
@@ -194,6 +195,63 @@ fn begins(gap: &Span) -> bool {
     gap.kind == SpanKind::LogGap
 }
 
+/// Words with which a line says that something is over and went well.
+const WELL: [&str; 14] = [
+    "finished",
+    "done",
+    "completed",
+    "complete",
+    "succeeded",
+    "success",
+    "successfully",
+    "passed",
+    "started",
+    "ready",
+    "connected",
+    "acquired",
+    "loaded",
+    "healthy",
+];
+
+/// Words with which it says that it did not.
+const NOT_WELL: [&str; 9] = [
+    "fail", "error", "time", "refused", "abort", "unable", "cannot", "retry", "lost",
+];
+
+/// What takes no time where all is well: that it came about at last makes a long wait for it no work.
+const SHORT: [&str; 18] = [
+    "connect", "acquir", "resolv", "authent", "lookup", "handshake", "login", "logon", "lock", "open", "clos",
+    "request", "call", "query", "send", "answer", "handl", "ping",
+];
+
+/// Words that any two lines of one log may have: levels, threads, and what stands before a quoted line.
+const OF_ANY_LINE: [&str; 9] = [
+    "line", "info", "debug", "notice", "trace", "warn", "main", "thread", "worker",
+];
+
+/// Letters of a word by which it is known again: `uploading`, `upload`.
+const STEM: usize = 5;
+
+/// Whether the line that ends a gap says that what began before it went well: then the gap is how long that took, which may be long or not.
+fn comes_about(gap: &Span) -> bool {
+    let Some((before, after)) = gap.text.split_once('\n') else {
+        return false;
+    };
+    let words = |text: &str| -> Vec<String> {
+        let words = text.split(|char: char| !char.is_alphabetic()).filter(|word| word.len() >= STEM - 1);
+        words.map(str::to_ascii_lowercase).collect()
+    };
+    let (before, after) = (words(before), words(after));
+    let short = before.iter().any(|word| SHORT.iter().any(|short| word.starts_with(short)));
+    let bad = short || after.iter().any(|word| NOT_WELL.iter().any(|not| word.starts_with(not)));
+    let well = after.iter().any(|word| WELL.contains(&word.as_str()));
+    let stem = |word: &String| word.chars().take(STEM).collect::<String>();
+    // The participle of what was begun: `Building image`, `Image built`.
+    let same = before.iter().filter(|word| after.iter().any(|other| stem(other) == stem(word)));
+    let same = same.filter(|word| !OF_ANY_LINE.contains(&word.as_str())).count() > 0;
+    !bad && well || !bad && same && after.iter().any(|word| word.ends_with("ed") || word == "built" || word == "sent")
+}
+
 /// The line before the gap.
 fn from(gap: &Span) -> &str {
     gap.name
@@ -218,4 +276,48 @@ fn evidence(observed: &Observed, gap: &Span) -> holdup_model::finding::Evidence 
         gap.text.replace('\n', " | ")
     );
     quote(observed, text, &gap.quote)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::comes_about;
+    use holdup_evidence::observed::{Quote, Span, SpanKind};
+
+    fn gap(before: &str, after: &str) -> Span {
+        Span {
+            kind: SpanKind::LogGap,
+            name: format!("`{before}` to `{after}`"),
+            began: None,
+            ns: 43_000_000_000,
+            thread: None,
+            usual: None,
+            quote: Quote::default(),
+            text: format!("line 3: {before}\nline 4: {after}"),
+        }
+    }
+
+    #[test]
+    fn work_that_went_well_took_its_time() {
+        for (before, after) in [
+            ("Building image api:1.2", "Image built"),
+            ("INFO Uploading to s3://backups/shop", "INFO Upload finished"),
+            ("Starting 'test:e2e'...", "Finished 'test:e2e' after 2.67 min"),
+            ("Waiting for rollout: 1 out of 2 new replicas", "deployment \"api\" successfully rolled out"),
+        ] {
+            assert!(comes_about(&gap(before, after)), "{before} | {after}");
+        }
+    }
+
+    #[test]
+    fn what_failed_or_takes_no_time_by_itself_was_held_up() {
+        for (before, after) in [
+            ("Connecting to 10.0.0.7:5432", "Connected to 10.0.0.7:5432"),
+            ("Acquiring lock on the index", "Lock on the index acquired"),
+            ("Loading plugins", "ERROR: plugins could not be loaded: timed out"),
+            ("Starting scheduler", "GET /health 200"),
+            ("INFO [main] Loading rules", "INFO [main] listening on 8080"),
+        ] {
+            assert!(!comes_about(&gap(before, after)), "{before} | {after}");
+        }
+    }
 }

@@ -158,7 +158,7 @@ impl LineReader for Reader {
             job => format!("{job}: "),
         };
         let text = format!(
-            "{job}a {} took {} at the mean{hundredth}, {} at most ({}){}",
+            "{job}a {} took {} at the mean{hundredth}, {} at most ({}; latency){}",
             worst.name,
             duration(worst.mean),
             duration(worst.longest),
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(
             reading.observed.statements[0].text,
             "small: a write took 142 ms at the mean, 99 % within 995 ms, 1.94 s at most (IOPS=112, BW=449KiB/s \
-             (460kB/s)(26.4MiB/60142msec)); sdb was busy 99.91% of the time"
+             (460kB/s)(26.4MiB/60142msec); latency); sdb was busy 99.91% of the time"
         );
         assert_eq!(reading.observed.statements.len(), 1);
     }
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(
             read_text("f", text.as_bytes()).texts(),
             [
-                "wal: a flush (fsync) took 31.7 ms at the mean, 99 % within 201 ms, 1.21 s at most (IOPS=31, BW=71.2KiB/s)"
+                "wal: a flush (fsync) took 31.7 ms at the mean, 99 % within 201 ms, 1.21 s at most (IOPS=31, BW=71.2KiB/s; latency)"
             ]
         );
     }

@@ -26,7 +26,10 @@ const LINE: usize = 300;
 fn recognise(head: &[u8]) -> Sureness {
     let text = text_of(head);
     let has = |name: &str| text.lines().any(|line| line.trim_start().starts_with(name));
-    let ab = has("Complete requests:") || has("This is ApacheBench") || has("Time per request:");
+    let ab = has("Percentage of the requests served within a certain time")
+        || has("Complete requests:")
+        || has("This is ApacheBench")
+        || has("Time per request:");
     let wrk = has("Thread Stats") || has("Requests/sec:") && (has("Latency ") || has("Transfer/sec:"));
     let hey = has("Requests/sec:") && has("Slowest:");
     match ab || wrk || hey {
@@ -40,7 +43,8 @@ struct Reader {
     quote: Option<Quote>,
     mean: Option<Ns>,
     longest: Option<Ns>,
-    /// `99 % within 214 ms`.
+    /// `50 % within 21 ms`, `99 % within 214 ms`.
+    half: Option<Ns>,
     most: Option<Ns>,
     requests: Option<f64>,
     failed: f64,
@@ -143,6 +147,8 @@ impl Reader {
                 return None;
             };
             self.longest = Some(length(longest, 1e6)?);
+        } else if let Some(rest) = behind(text, "50% ") {
+            self.half = Some(length(first(rest), 1e6)?);
         } else if let Some(rest) = behind(text, "99% ") {
             self.most = Some(length(first(rest), 1e6)?);
         } else if let Some(rest) = behind(text, "100% ") {
@@ -201,11 +207,21 @@ impl Reader {
         if let Some(mean) = self.mean.filter(|_| !none) {
             listed.push(format!("a request took {} at the mean", duration(mean)));
         }
+        // Of a mean nothing is known where only the table of percentiles was copied.
+        let half = self.half.filter(|_| self.mean.is_none());
+        if let Some(half) = half {
+            listed.push(format!("half of all requests took at most {}", duration(half)));
+        }
         if let Some(most) = self.most.filter(|_| !none) {
             listed.push(format!("99 % of them at most {}", duration(most)));
         }
         if let Some(longest) = self.longest.filter(|_| !none) {
-            listed.push(format!("the longest {}", duration(longest)));
+            let times = half
+                .filter(|half| *half > 0)
+                .map(|half| longest / half)
+                .filter(|times| *times > 1)
+                .map_or_else(String::new, |times| format!(", {times} times the half's"));
+            listed.push(format!("the longest {}{times}", duration(longest)));
         }
         let of_all = self
             .requests
@@ -249,7 +265,11 @@ impl Reader {
             StatementKind::TimedOut
         } else if failed > 0.0 && fails {
             StatementKind::Failed
-        } else if self.mean.is_some_and(|mean| mean >= LONG_REQUEST_NS) {
+        } else if self
+            .mean
+            .or(self.most.filter(|_| half.is_some()))
+            .is_some_and(|ns| ns >= LONG_REQUEST_NS)
+        {
             StatementKind::Took
         } else if self.mean.is_some() || self.longest.is_some() {
             listed.push(format!("from {} on a request is long", duration(LONG_REQUEST_NS)));
@@ -290,6 +310,20 @@ mod tests {
                     .to_owned()
             )]
         );
+    }
+
+    #[test]
+    fn of_a_table_of_percentiles_the_tail_is_told() {
+        let text = "Percentage of the requests served within a certain time (ms)\n  50%    310\n  90%    795\n  99%   2484\n 100%   6355 (longest request)\n";
+        assert_eq!(
+            said(text),
+            [(
+                StatementKind::Took,
+                "half of all requests took at most 310 ms; 99 % of them at most 2.48 s; the longest 6.36 s, 20 times the half's".to_owned()
+            )]
+        );
+        let even = text.replace("2484", "484").replace("6355", "635");
+        assert_eq!(said(&even)[0].0, StatementKind::WithinNorm);
     }
 
     #[test]

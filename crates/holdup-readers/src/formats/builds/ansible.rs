@@ -1,7 +1,8 @@
 //! Ansible's list of the slowest tasks: the callbacks `profile_tasks`, `profile_roles` and `timer`.
 //!
 //! In: below a line of `=` rows `install packages ------------------ 45.12s`, with the file of the task below in newer versions; and `Playbook run
-//! took 0 days, 0 hours, 3 minutes, 4 seconds`. Out: a statement about the longest task, with its share of the listed or of the whole.
+//! took 0 days, 0 hours, 3 minutes, 4 seconds`; and without that list, below each heading `TASK [name] ***` the time that the task before took, `Tuesday 08
+//! January 2019  17:17:41 +0800 (0:00:28.810)  0:00:28.904 ***`. Out: a statement about the longest task, with its share of the listed or of the whole.
 //! Source: `profile_tasks.py` and `timer.py` of `ansible.posix`.
 
 use crate::format::{Family, Format, Sureness, TextReader, Understood};
@@ -21,6 +22,9 @@ const FILL: &str = " ---";
 const MIN_ROWS: usize = 2;
 
 fn recognise(head: &[u8]) -> Sureness {
+    if has_clocks(head) {
+        return Sureness::Certain;
+    }
     if !holds(head, FILL) || !any_line(head, |line| row(line).is_some()) {
         return Sureness::No;
     }
@@ -29,6 +33,25 @@ fn recognise(head: &[u8]) -> Sureness {
         .filter(|line| row(&text_in(line)).is_some());
     let enough = rows.take(MIN_ROWS).count() >= MIN_ROWS;
     Sureness::certain_if(enough || any_line(head, is_line))
+}
+
+/// Whether headings of tasks have clocks below them.
+fn has_clocks(head: &[u8]) -> bool {
+    holds(head, "TASK [") && any_line(head, |line| before(line).is_some())
+}
+
+/// Seconds that the task before took, by the clock below a heading: `(0:00:28.810)` with the whole behind it.
+fn before(line: &str) -> Option<f64> {
+    whole(line)?;
+    let (_, rest) = line.split_once('(')?;
+    let (time, _) = rest.split_once(')')?;
+    (time.matches(':').count() == 2).then(|| clock(time)).flatten()
+}
+
+/// The name in a heading: `TASK [install packages] ****`.
+fn heading(line: &str) -> Option<&str> {
+    let (name, stars) = line.strip_prefix("TASK [")?.rsplit_once(']')?;
+    stars.trim().bytes().all(|byte| byte == b'*').then_some(name)
 }
 
 /// The line of `=` above the rows.
@@ -65,6 +88,10 @@ fn whole(line: &str) -> Option<f64> {
 #[derive(Debug, Default)]
 struct Reader {
     tasks: Largest,
+    /// The same by the clocks below the headings, with the task whose heading came last and the one that its clock is about.
+    by_clock: Largest,
+    headed: Option<String>,
+    running: Option<(String, Quote)>,
     whole: Option<f64>,
     /// Where the longest task is written: the line below it.
     file: String,
@@ -86,6 +113,16 @@ impl TextReader for Reader {
         if std::mem::take(&mut self.file_follows) && text.ends_with('-') && text.starts_with('/') {
             self.file = name_of(text.trim_end_matches('-').trim());
             return Understood::Evidence;
+        }
+        if let Some(name) = heading(&text) {
+            self.headed = Some(name_of(name));
+            return Understood::Evidence;
+        }
+        if let Some(seconds) = before(&text) {
+            if let Some((name, quote)) = self.running.take() {
+                self.by_clock.take(seconds, &name, quote);
+            }
+            self.running = self.headed.take().map(|name| (name, out.here()));
         }
         if let Some(seconds) = whole(&text) {
             self.whole = self.whole.map(|known| known.max(seconds)).or(Some(seconds));
@@ -113,7 +150,10 @@ impl TextReader for Reader {
     }
 
     fn end(&mut self, out: &mut Out<'_>) {
-        let read = std::mem::take(self);
+        let mut read = std::mem::take(self);
+        if read.tasks.first.is_none() {
+            read.tasks = read.by_clock;
+        }
         if let Some((text, quote)) = read.failed {
             let text = format!("Ansible failed on {text}");
             out.statement(statements::one(StatementKind::Failed, None, quote, text));
@@ -195,5 +235,20 @@ mod tests {
                 "ansible-tasks"
             );
         }
+    }
+
+    #[test]
+    fn clocks_below_headings_are_of_the_task_before() {
+        let text = "PLAY [db] *****\n\nTASK [Gathering Facts] *****\nTuesday 08 January 2019  17:17:12 +0800 (0:00:00.094)       0:00:00.094 *******\n\
+            ok: [10.0.0.7]\n\nTASK [restore the dump] *****\nTuesday 08 January 2019  17:17:14 +0800 (0:00:02.810)       0:00:02.904 *******\n\
+            changed: [10.0.0.7]\n\nTASK [ping] *****\nTuesday 08 January 2019  17:18:14 +0800 (0:01:00.096)       0:01:03.000 *******\n\
+            PLAY RECAP *****\n10.0.0.7               : ok=2    changed=1    unreachable=0    failed=0\n";
+        let found = read_text("a", text.as_bytes()).observed;
+        let all: Vec<&str> = found.statements.iter().map(|one| one.text.as_str()).collect();
+        assert!(
+            all.iter().any(|text| text
+                .starts_with("task restore the dump took 1 min 0 s, 95 % of the playbook's 1 min 3 s")),
+            "{all:?}"
+        );
     }
 }

@@ -18,7 +18,8 @@ const PIECE: f64 = 1_073_741_824.0;
 /// The part of what is allocated from which it is full, and the bytes that are left then at most: the last some percent are reserves, of which
 /// the largest has 512 MiB.
 const FULL: f64 = 0.95;
-const RESERVE: f64 = 536_870_912.0;
+const FULL_BESIDE_RESERVE: f64 = 0.9;
+const RESERVE: f64 = 540_000_000.0;
 
 /// Kinds of space of one file system that are kept.
 const MAX_KINDS: usize = 16;
@@ -59,7 +60,13 @@ struct Kind {
 
 impl Kind {
     fn is_full(&self) -> bool {
-        self.part >= FULL && self.left <= RESERVE
+        // Of metadata the global reserve is counted as free, and is not for use.
+        let full = if self.what == "Metadata" {
+            FULL_BESIDE_RESERVE
+        } else {
+            FULL
+        };
+        self.part >= full && self.left <= RESERVE
     }
 }
 

@@ -257,13 +257,13 @@ pub(super) fn comma_head(line: &[u8]) -> Option<Vec<String>> {
 fn of_sessions(names: &[String]) -> bool {
     let has = |name: &str| names.iter().any(|one| one == name);
     let words = |name: &String| {
-        !name.is_empty()
-            && name
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'?'))
+        // Columns that somebody left out of the copy are points.
+        let left_out = matches!(name.as_str(), "..." | "\u{2026}");
+        let of_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'?');
+        left_out || !name.is_empty() && name.bytes().all(of_word)
     };
     let postgresql = has("pid") && (has("state") || has("wait_event_type"));
-    let mysql = has("id") && has("command") && has("time") && has("state");
+    let mysql = has("id") && has("time") && has("state") && (has("command") || has("db") && has("info"));
     (postgresql || mysql || is_of_locks(has)) && names.iter().all(words)
 }
 

@@ -4,6 +4,7 @@
 //! `package.function(file:line)`. A goroutine that waits for a mutex has the address of its semaphore in its frames.
 
 use super::dump::{Dump, call, number, owned};
+use super::go_objects::{Objects, Seen};
 use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use crate::statements;
@@ -91,6 +92,9 @@ struct Reader {
     /// Whether the next place is of the one that made the goroutine.
     creator: bool,
     deadlock: bool,
+    /// The methods of the goroutine that is being read, and what all do with their objects.
+    seen: Seen,
+    objects: Objects,
     /// Whether it was told why the program ended: what panics then is what cleans up.
     ended: bool,
 }
@@ -102,6 +106,8 @@ impl Default for Reader {
             function: None,
             creator: false,
             deadlock: false,
+            seen: Seen::default(),
+            objects: Objects::default(),
             ended: false,
         }
     }
@@ -118,6 +124,7 @@ impl LineReader for Reader {
         }
         if let Some(goroutine) = header(text) {
             self.flush();
+            self.goroutine_ended();
             self.dump.begin(goroutine, out);
             if std::mem::take(&mut self.deadlock) {
                 self.dump.snapshot(out).deadlocks.push(Vec::new());
@@ -176,6 +183,7 @@ impl LineReader for Reader {
         match call(text) {
             Some((function, arguments)) if self.dump.thread().is_some() => {
                 self.flush();
+                self.seen.call(function, arguments);
                 self.lock(function, arguments);
                 self.function = Some(function.to_vec());
                 Understood::Evidence
@@ -186,11 +194,22 @@ impl LineReader for Reader {
 
     fn end(&mut self, out: &mut Out<'_>) {
         self.flush();
+        self.goroutine_ended();
+        self.objects.end(out);
         self.dump.end(out);
     }
 }
 
 impl Reader {
+    /// The goroutine has no more frames.
+    fn goroutine_ended(&mut self) {
+        let seen = std::mem::take(&mut self.seen);
+        if let Some(thread) = self.dump.thread() {
+            let who = (thread.number, thread.words.as_str(), thread.waited);
+            self.objects.take(seen, who, &thread.quote);
+        }
+    }
+
     /// A function without a place.
     fn flush(&mut self) {
         if let Some(function) = self.function.take() {
@@ -239,6 +258,7 @@ impl Reader {
         let (Some((_, class)), Some(thread)) = (known.filter(|_| of_sync), self.dump.thread()) else {
             return;
         };
+        self.seen.waits();
         let first = arguments.split(|byte| *byte == b',').next().unwrap_or_default();
         let sure = first.starts_with(b"0x") && !first.ends_with(b"?");
         let lock = thread.waits_for.get_or_insert_with(|| LockRef {

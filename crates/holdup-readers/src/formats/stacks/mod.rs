@@ -7,6 +7,7 @@ pub(super) mod dotnet;
 mod dump;
 pub(super) mod erlang_crash;
 pub(super) mod erlang_process;
+mod go_objects;
 pub(super) mod goroutines;
 pub(super) mod hot_threads;
 pub(super) mod native;

@@ -51,8 +51,8 @@ impl Futexes {
         });
     }
 
-    /// Who waits for the end of which thread, and what that one waits for; else which lock most wait for.
-    pub(super) fn end(self, is_thread: impl Fn(u32) -> bool, out: &mut Out<'_>) {
+    /// What a thread stands in that is alone in its trace; who waits for the end of which thread, and what that one waits for; else which lock most wait for.
+    pub(super) fn end(self, is_alone: bool, is_thread: impl Fn(u32) -> bool, out: &mut Out<'_>) {
         let lock = |wait: &Wait| {
             let waiters = self
                 .waits
@@ -93,14 +93,25 @@ impl Futexes {
                 )
             }
             None => {
-                let Some(wait) = self.waits.iter().find(contended) else {
-                    return;
-                };
-                (
-                    StatementKind::Stalled,
-                    &wait.quote,
-                    format!("thread {} waits: {}", wait.tid, lock(wait)),
-                )
+                let held = self.waits.iter().find(contended);
+                // A worker without work waits so as well: that is for the reader to say.
+                match held.or_else(|| self.waits.first().filter(|_| is_alone)) {
+                    Some(wait) if wait.value == CONTENDED => (
+                        StatementKind::Stalled,
+                        &wait.quote,
+                        format!("thread {} waits: {}", wait.tid, lock(wait)),
+                    ),
+                    Some(wait) => (
+                        StatementKind::Took,
+                        &wait.quote,
+                        format!(
+                            "the traced thread waits without limit in futex {} (value {}) until another thread wakes it: for a lock or a \
+                             condition",
+                            wait.address, wait.value
+                        ),
+                    ),
+                    None => return,
+                }
             }
         };
         out.statement(statements::one(kind, None, quote.clone(), text));
@@ -123,6 +134,17 @@ mod tests {
             [
                 "thread 41 waits without limit for thread 43 to end (join: futex 0x7f6483d009d0 has that number), and 43 waits: the lock \
                  (futex) 0x55f89ac92580 has the value 2: somebody holds it, and 1 of these threads wait for it without limit"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_thread_that_is_alone_stands_in_its_futex() {
+        let text = "[root@box ~]# strace -p 4394\nstrace: Process 4394 attached\nfutex(0xc000084550, FUTEX_WAIT_PRIVATE, 0, NULL\n";
+        assert_eq!(
+            read_text("s", text.as_bytes()).texts(),
+            [
+                "the traced thread waits without limit in futex 0xc000084550 (value 0) until another thread wakes it: for a lock or a condition"
             ]
         );
     }

@@ -62,6 +62,7 @@ enum Tracer {
 fn recognise(head: &[u8], tracer: Tracer) -> Sureness {
     let (mut fits, mut others, mut calls) = (0u32, 0u32, 0u32);
     let mut system_calls = 0u32;
+    let mut attached = false;
     for text in head
         .split(|byte| *byte == b'\n')
         .filter(|line| !line.is_empty())
@@ -77,10 +78,13 @@ fn recognise(head: &[u8], tracer: Tracer) -> Sureness {
             Some(Body::Began { name, .. } | Body::NoReturn { name }) => {
                 fits += 1;
                 // A function call in any program's source looks like one that was cut.
-                calls += u32::from(line.stamp != Stamp::None || line.tid.is_some());
+                calls += u32::from(attached || line.stamp != Stamp::None || line.tid.is_some());
                 system_calls += u32::from(name.starts_with(SYSTEM_CALL));
             }
-            Some(_) => fits += 1,
+            Some(body) => {
+                fits += 1;
+                attached |= matches!(body, Body::Attached(Some(_)));
+            }
             None => others += 1,
         }
     }

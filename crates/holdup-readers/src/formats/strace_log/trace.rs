@@ -365,6 +365,7 @@ impl Trace {
         // Of what has not come back the last line tells how long it is out, and not the latest time.
         let last = self.latest_line;
         let mut futexes = Futexes::default();
+        let is_alone = self.threads.live().len() == 1;
         for place in self.threads.live().to_vec() {
             let quote = out.here();
             let at = At {
@@ -402,7 +403,7 @@ impl Trace {
         let elapsed = self.first.zip(self.last);
         let elapsed = elapsed.and_then(|(first, last)| u64::try_from(last.checked_sub(first)?).ok());
         let threads = self.threads;
-        futexes.end(|tid| threads.knows(tid), out);
+        futexes.end(is_alone, |tid| threads.knows(tid), out);
         self.failures.end(out);
         let who = |place: Place| {
             let thread = threads.at(place);

@@ -68,6 +68,8 @@ pub(super) struct Gap {
     pub to_message: usize,
     /// Whether the lines are of one thread, which they name.
     pub of_thread: bool,
+    /// Whether the lines name two different threads.
+    pub of_others: bool,
     pair: u64,
 }
 
@@ -311,6 +313,7 @@ fn made(last: &Last, entry: &Entry<'_>, ns: i64, pair: u64, of_thread: bool) -> 
         to: entry.line.get(..KEPT).unwrap_or(entry.line).to_vec(),
         to_message: entry.message,
         of_thread,
+        of_others: last.thread != 0 && entry.thread != 0 && last.thread != entry.thread,
         pair,
     }
 }

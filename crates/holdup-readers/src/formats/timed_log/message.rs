@@ -1,5 +1,10 @@
 //! What a line says apart from its time: who logged it, which of its kind it is, whether something begins.
 
+use crate::rest;
+
+/// With which words somebody says that he waits.
+const WAITING: &[u8] = b"waiting for ";
+
 /// How far after the time the name of a thread or process is looked for.
 const WITHIN: usize = 96;
 
@@ -229,12 +234,20 @@ fn begins_by(message: &[u8]) -> bool {
         }
         match word_says(message.get(start..at).unwrap_or_default()) {
             Some(Says::Ends) => return false,
+            // Who waits for work has begun nothing.
+            Some(Says::Begins) if waits_for_work(message.get(start..).unwrap_or_default()) => return false,
             Some(Says::Begins) => begins = true,
             None => {}
         }
         at += 1;
     }
     begins
+}
+
+/// Whether a text from `waiting` on is about work that may come.
+fn waits_for_work(text: &[u8]) -> bool {
+    let head = text.get(..WAITING.len()).unwrap_or_default();
+    head.eq_ignore_ascii_case(WAITING) && rest::is_work(text.get(WAITING.len()..).unwrap_or_default())
 }
 
 /// What a word says. Nearly all say nothing, and are known by their first letter and length.

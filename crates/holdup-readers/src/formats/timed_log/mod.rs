@@ -211,7 +211,8 @@ impl Reader {
         }
         let gaps = self.gaps.whole.iter().chain(&self.gaps.of_threads);
         for gap in gaps {
-            let kind = match message::begins(&gap.from, gap.from_message) {
+            // Where another thread ends the silence, which is not said to go on with the same, it may be for want of work.
+            let kind = match !gap.of_others && message::begins(&gap.from, gap.from_message) {
                 true => SpanKind::LogGap,
                 false => SpanKind::LogSilence,
             };
@@ -233,10 +234,16 @@ impl Reader {
 
     fn span(&self, kind: SpanKind, gap: &Gap, out: &Out<'_>) -> Span {
         let thread = message::who(&gap.from, gap.began.end).filter(|_| gap.of_thread);
-        let (from, to) = (
-            message::text(&gap.from, gap.from_message),
-            message::text(&gap.to, gap.to_message),
-        );
+        // Where the time stands last, what is told stands before it.
+        let told = |line: &[u8], from: usize| {
+            let text = message::text(line, from);
+            match text.contains(char::is_alphabetic) {
+                true => text,
+                false => message::text(line, 0),
+            }
+        };
+        let from = told(&gap.from, gap.from_message);
+        let to = told(&gap.to, gap.to_message);
         Span {
             kind,
             name: format!("`{from}` to `{to}`"),

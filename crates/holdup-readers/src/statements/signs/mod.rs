@@ -8,9 +8,12 @@ mod coded;
 #[cfg(test)]
 mod harmless_tests;
 mod hits;
+mod holders;
+mod open_files;
 mod over;
 mod parts;
 mod pools;
+mod speeds;
 mod spread;
 mod standstill;
 mod stories;
@@ -34,9 +37,12 @@ enum For {
     Boot,
     Coded,
     Hits,
+    Holders,
+    OpenFiles,
     Over,
     Parts,
     Pools,
+    Speeds,
     Spread,
     Standstill,
     Stories,
@@ -63,6 +69,23 @@ const WORDS: &[(For, &[&str])] = &[
     ),
     (For::Coded, &["error ", "mem="]),
     (For::Hits, &["hit", "miss"]),
+    (
+        For::Holders,
+        &[
+            "waiting for ",
+            "waits for ",
+            "waiting on ",
+            "waits on ",
+            "waiting to ",
+            "blocked on ",
+            " wants ",
+            " holds ",
+            " holding ",
+            " owns ",
+            "has locked ",
+        ],
+    ),
+    (For::OpenFiles, &["max open files", "ulimit -n", "wc -l"]),
     (For::Over, &["threshold", "limit"]),
     (For::Parts, &["data", "load", "input_time"]),
     (
@@ -79,8 +102,16 @@ const WORDS: &[(For, &[&str])] = &[
             "free: 0",
             "available=0",
             "available: 0",
+            " busy",
+            "in use",
+            "inuse",
+            "max=",
+            "maxpoolsize",
+            "checked out",
+            "slots taken",
         ],
     ),
+    (For::Speeds, &["/sec)", "b/s)"]),
     (For::Spread, &["mean", "avg", "average", "max"]),
     (
         For::Standstill,
@@ -126,9 +157,12 @@ pub(super) struct Signs {
     boot: boot_device::Boot,
     coded: coded::Coded,
     hits: hits::Hits,
+    holders: holders::Holders,
+    open_files: open_files::OpenFiles,
     over: over::Over,
     parts: parts::Parts,
     pools: pools::Pools,
+    speeds: speeds::Speeds,
     spread: spread::Spread,
     standstill: standstill::Standstill,
     stories: stories::Stories,
@@ -147,9 +181,17 @@ impl Signs {
                 }
             }
         }
+        // Of a log that says so again and again without a name nothing is to be learnt.
+        if let Some(holders) = wanted.get_mut(For::Holders as usize) {
+            *holders &= !self.holders.is_spent();
+        }
         let for_hits = wanted.get(For::Hits as usize) == Some(&true);
         // Of a cache the lines around its hits belong to it.
-        if !self.hits.is_within(number) && wanted.iter().all(|wanted| !wanted) {
+        let follows = self.hits.is_within(number) || self.open_files.wants(number);
+        if !follows && wanted.iter().all(|wanted| !wanted) {
+            if self.holders.wants_others() {
+                self.holders.other(text_of(line).trim(), number);
+            }
             return;
         }
         let is = |of: For| wanted.get(of as usize) == Some(&true);
@@ -162,6 +204,13 @@ impl Signs {
         if is(For::Coded) {
             self.coded.line(text, number);
         }
+        match is(For::Holders) {
+            true => self.holders.line(text, number),
+            false => self.holders.other(text, number),
+        }
+        if is(For::OpenFiles) || self.open_files.wants(number) {
+            self.open_files.line(text, number);
+        }
         if is(For::Over) {
             self.over.line(text, number);
         }
@@ -170,6 +219,9 @@ impl Signs {
         }
         if is(For::Pools) {
             self.pools.line(text, number);
+        }
+        if is(For::Speeds) {
+            self.speeds.line(text, number);
         }
         if is(For::Spread) {
             self.spread.line(text, number);
@@ -208,9 +260,12 @@ impl Signs {
         let mut facts = Vec::new();
         facts.extend(self.boot.end(&mut told));
         facts.extend(self.coded.end(&mut told));
+        facts.extend(self.holders.end(&mut told));
+        facts.extend(self.open_files.end(&mut told));
         facts.extend(self.over.end(&mut told));
         facts.extend(self.parts.end(&mut told));
         facts.extend(self.pools.end(&mut told));
+        facts.extend(self.speeds.end(&mut told));
         facts.extend(self.hits.end(&mut told));
         facts.extend(self.spread.end(&mut told));
         facts.extend(self.standstill.end(&mut told));

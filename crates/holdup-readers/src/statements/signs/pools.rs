@@ -1,6 +1,7 @@
 //! A pool of which nothing is free while somebody waits, by the figures of one line: `total=10, active=10, idle=0, waiting=25`.
 //!
-//! In: lines in which something idle or free is nought. Out: for each shape of line one fact: how many are in use, and how many wait. A pool that
+//! In: lines in which something idle or free is nought, or as much is in use as there may be: `active=50 max=50 waiting=37`, `8/8 busy, 121 queued`,
+//! `20 of 20 connections in use, 3 waiting`. Out: for each shape of line one fact: how many are in use, and how many wait. A pool that
 //! nobody waits for, or that has one free, says nothing.
 
 use super::Told;
@@ -26,6 +27,49 @@ const WAITING: [&str; 8] = [
 ];
 const USED: [&str; 6] = ["active", "busy", "used", "inuse", "borrowed", "acquired"];
 const ALL: [&str; 5] = ["total", "size", "max", "totalcount", "capacity"];
+/// Names of how many there may be, where a line does not say how many are free.
+const LIMITS: [&str; 11] = [
+    "max",
+    "limit",
+    "capacity",
+    "maxactive",
+    "maxsize",
+    "maxpoolsize",
+    "poolsize",
+    "maximumpoolsize",
+    "maxconnections",
+    "maxtotal",
+    "maxthreads",
+];
+/// Words that name what is taken where a line has `8/8` or `8 of 8`.
+const TAKEN: [&str; 16] = [
+    "busy",
+    "in use",
+    "in-use",
+    "used",
+    "active",
+    "taken",
+    "occupied",
+    "running",
+    "checked out",
+    "borrowed",
+    "connections",
+    "workers",
+    "threads",
+    "slots",
+    "permits",
+    "executors",
+];
+/// Words that name those who wait, behind their number.
+const BEHIND_NUMBER: [&str; 7] = [
+    "waiting",
+    "queued",
+    "pending",
+    "waiters",
+    "in queue",
+    "wait",
+    "in the queue",
+];
 
 #[derive(Debug)]
 struct Pool {
@@ -52,6 +96,9 @@ fn bare(name: &str) -> String {
     bare.make_ascii_lowercase();
     bare
 }
+
+/// Words behind `8/8` among which it is said what those are.
+const WORDS_BEHIND: usize = 4;
 
 /// Pairs of one line.
 const MAX_PAIRS: usize = 40;
@@ -102,13 +149,73 @@ fn used_up(text: &str) -> Option<(u64, u64)> {
         let mut sizes = pairs.iter().filter(|(name, _)| ALL.contains(&name.as_str()));
         sizes.any(|(_, size)| *size > used)
     };
-    let spent = of(&FREE) == Some(0) && used > 0 && !grows(used) && !text.contains(GROWS);
+    let free = of(&FREE);
+    let at_limit = || free.is_none() && of(&LIMITS).is_some_and(|limit| limit == used);
+    let spent = (free == Some(0) || at_limit()) && used > 0 && !grows(used) && !text.contains(GROWS);
     spent.then_some((used, waiting))
+}
+
+/// The same of a line in words: `8/8 busy, 121 queued`, `20 of 20 connections in use, 3 waiting`.
+fn used_up_in_words(text: &str) -> Option<(u64, u64)> {
+    let words: Vec<&str> = text.split_whitespace().take(4 * MAX_PAIRS).collect();
+    let whole = |word: &str| {
+        word.trim_matches(['(', ')', ',', ';', '[', ']', ':'])
+            .parse::<u64>()
+            .ok()
+    };
+    let mut ratios = words.iter().enumerate().filter_map(|(at, word)| {
+        let pair = word.trim_matches(['(', ')', ',', ';', '[', ']']).split_once('/');
+        let of = words.get(at + 1) == Some(&"of");
+        let (some, all, end) = match (pair, of) {
+            (Some((some, all)), _) => (some.parse().ok()?, all.parse().ok()?, at + 1),
+            (None, true) => (whole(word)?, whole(words.get(at + 2)?)?, at + 3),
+            _ => return None,
+        };
+        Some((some, all, end))
+    });
+    let (used, _, end): (u64, u64, usize) = ratios.find(|(some, all, _)| some == all && *all > 0)?;
+    let rest: Vec<String> = words
+        .get(end..)?
+        .iter()
+        .map(|word| word.to_ascii_lowercase())
+        .collect();
+    let near = rest
+        .iter()
+        .take(WORDS_BEHIND)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(" ");
+    if !TAKEN.iter().any(|taken| near.contains(taken)) {
+        return None;
+    }
+    let waiting = rest.iter().enumerate().find_map(|(at, word)| {
+        let count = whole(word).filter(|count| *count > 0)?;
+        let behind = rest
+            .get(at + 1..)?
+            .iter()
+            .take(3)
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .join(" ");
+        // `3 clients waiting`; `waiting: 3`.
+        let before = at
+            .checked_sub(1)
+            .and_then(|at| rest.get(at))
+            .map_or("", String::as_str);
+        let named = BEHIND_NUMBER.iter().any(|known| {
+            behind.starts_with(known) || before.strip_suffix(':').is_some_and(|before| before == *known)
+        });
+        let after_noun = behind
+            .split_once(' ')
+            .is_some_and(|(_, rest)| BEHIND_NUMBER.iter().any(|known| rest.starts_with(known)));
+        (named || after_noun).then_some(count)
+    })?;
+    Some((used, waiting))
 }
 
 impl Pools {
     pub(super) fn line(&mut self, text: &str, number: u64) {
-        let Some((used, waiting)) = used_up(text) else {
+        let Some((used, waiting)) = used_up(text).or_else(|| used_up_in_words(text)) else {
             return;
         };
         let key = shape::shape(text.as_bytes(), 0);
@@ -185,6 +292,32 @@ mod tests {
             ("workers: busy=8 free=0 pending=7", (8, 7)),
         ] {
             assert_eq!(used_up(text), Some(found), "{text}");
+        }
+    }
+
+    #[test]
+    fn one_at_its_limit_by_figures_or_in_words() {
+        for (text, found) in [
+            ("datasource=a active=50 max=50 pending=37", (50, 37)),
+            ("pool b: inUse: 12, maxPoolSize: 12, waiting: 4", (12, 4)),
+            ("workers: reports 8/8 busy, 121 queued", (8, 121)),
+            ("20 of 20 connections in use, 3 clients waiting", (20, 3)),
+            ("db: (16/16) slots taken, waiting: 9", (16, 9)),
+        ] {
+            let all = used_up(text).or_else(|| super::used_up_in_words(text));
+            assert_eq!(all, Some(found), "{text}");
+        }
+        for text in [
+            "workers: default 3/16 busy, 4 queued",
+            "workers: default 8/8 busy, 0 queued",
+            "page 3/3, 12 waiting",
+            "tests 8/8 passed, 3 pending",
+            "container 1/1 running, waiting for 3 probes",
+            "active=3 max=50 pending=2",
+            "20 of 20 files copied, 3 pending",
+        ] {
+            let all = used_up(text).or_else(|| super::used_up_in_words(text));
+            assert_eq!(all, None, "{text}");
         }
     }
 

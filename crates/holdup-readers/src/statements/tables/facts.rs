@@ -25,7 +25,13 @@ impl Table {
                 text: format!("{}{}{like}", self.blocked_by(row, *at), self.sentence(row, *at)),
             });
         }
-        if let Some((kind, at, row, count)) = &self.bad {
+        let waits = self
+            .transactions
+            .as_ref()
+            .and_then(super::transactions::Transactions::fact);
+        let told = waits.is_some();
+        facts.extend(waits);
+        if let Some((kind, at, row, count)) = self.bad.as_ref().filter(|_| !told) {
             let like = match count {
                 1 => String::new(),
                 more => format!("; {more} rows of {} are in a bad state", self.rows),

@@ -8,7 +8,9 @@ use crate::statements::cells::number;
 use holdup_evidence::observed::StatementKind;
 
 /// Names of columns, without signs between their words.
-const QUEUED: [&str; 8] = [
+const QUEUED: [&str; 10] = [
+    "queuedslots",
+    "queuedjobs",
     "queue",
     "queued",
     "queuelength",
@@ -29,7 +31,9 @@ const LIMITS: [&str; 9] = [
     "maxpending",
     "maxbacklog",
 ];
-const ACTIVE: [&str; 6] = [
+const ACTIVE: [&str; 8] = [
+    "runningslots",
+    "used",
     "active",
     "busy",
     "running",
@@ -37,7 +41,14 @@ const ACTIVE: [&str; 6] = [
     "activethreads",
     "activecount",
 ];
-const WORKERS: [&str; 4] = ["poolsize", "threads", "workers", "maxthreads"];
+const WORKERS: [&str; 6] = [
+    "poolsize",
+    "threads",
+    "workers",
+    "maxthreads",
+    "slots",
+    "executors",
+];
 /// The same in a table that names pools, or counts whom they turned away: elsewhere they are sizes of anything.
 const SIZES: [&str; 3] = ["size", "max", "largest"];
 const REJECTED: [&str; 4] = ["rejected", "rejections", "turnedaway", "discarded"];
@@ -53,6 +64,23 @@ const MANY_MESSAGES: f64 = 1_000.0;
 
 /// How many wait from which busy workers do not keep up: a few are taken at once.
 const MIN_WAITING: f64 = 10.0;
+
+/// Words of a heading with single blanks from which it is one of counts, and how many of them must be known names of columns.
+const MIN_NAMES: usize = 4;
+const MIN_KNOWN_NAMES: usize = 3;
+
+/// Whether words are a heading of counts of workers and queues, though only single blanks stand between: `name active queue rejected`.
+pub(super) fn names_counts(words: &[(usize, usize, String)]) -> bool {
+    let is_name = |word: &str| {
+        word.bytes()
+            .all(|byte| byte.is_ascii_lowercase() || matches!(byte, b'_' | b'.'))
+    };
+    let counted = [&QUEUED[..], &LIMITS, &ACTIVE, &WORKERS, &REJECTED, &["completed"]];
+    let known = |word: &str| counted.iter().any(|names| names.contains(&bare(word).as_str()));
+    words.len() >= MIN_NAMES
+        && words.iter().all(|(_, _, word)| is_name(word))
+        && words.iter().filter(|(_, _, word)| known(word)).count() >= MIN_KNOWN_NAMES
+}
 
 /// A name in small letters without signs.
 fn bare(name: &str) -> String {

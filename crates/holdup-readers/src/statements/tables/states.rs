@@ -7,7 +7,7 @@ use crate::statements::kinds;
 use holdup_evidence::observed::StatementKind;
 
 /// Bad states, and what each is.
-const BAD: [(&str, StatementKind); 46] = [
+const BAD: [(&str, StatementKind); 47] = [
     // Of a cluster as a whole.
     ("red", StatementKind::Failed),
     ("yellow", StatementKind::Stalled),
@@ -59,6 +59,8 @@ const BAD: [(&str, StatementKind); 46] = [
     ("rebuilding", StatementKind::Stalled),
     ("standalone", StatementKind::Unreachable),
     ("dunknown", StatementKind::Unreachable),
+    // Of transactions of InnoDB.
+    ("lock wait", StatementKind::Stalled),
     // Of virtual machines and containers.
     ("paused", StatementKind::Stalled),
 ];
@@ -89,6 +91,39 @@ pub(super) fn bad(cell: &str) -> Option<StatementKind> {
         (some < all).then_some(StatementKind::Stalled)
     };
     found.map(|(_, kind)| *kind).or_else(ready)
+}
+
+/// Columns that say whether a row is there at all, and whether it works.
+const THERE: [&str; 7] = [
+    "online",
+    "up",
+    "alive",
+    "connected",
+    "reachable",
+    "is up",
+    "is_up",
+];
+const WORKS: [&str; 4] = ["healthy", "in sync", "is_healthy", "operational"];
+
+/// Whether a column says whether its row is there or works.
+pub(super) fn is_switch(column: &str) -> bool {
+    THERE
+        .iter()
+        .chain(&WORKS)
+        .any(|name| column.eq_ignore_ascii_case(name))
+}
+
+/// What a row is whose column says `N` where it should be `Y`.
+pub(super) fn bad_switch(column: &str, cell: &str) -> Option<StatementKind> {
+    let no = ["n", "no", "false"]
+        .iter()
+        .any(|no| cell.trim().eq_ignore_ascii_case(no));
+    let is = |names: &[&str]| no && names.iter().any(|name| column.eq_ignore_ascii_case(name));
+    match () {
+        () if is(&THERE) => Some(StatementKind::Unreachable),
+        () if is(&WORKS) => Some(StatementKind::Stalled),
+        () => None,
+    }
 }
 
 /// What a cell complains of that has the text of an error; `None` where it says that there is none.

@@ -56,8 +56,10 @@ fn recognise(head: &[u8]) -> Sureness {
     let mut table = None;
     for line in head.split(|byte| *byte == b'\n') {
         let text = text_in(line);
-        table = Table::of(&text).or(table);
-        if table.is_some_and(|table| table.row(&text).is_some()) {
+        // The fence may be glued to the heading.
+        let text = text.trim_start_matches('`');
+        table = Table::of(text).or(table);
+        if table.is_some_and(|table| table.row(text).is_some()) {
             return Sureness::Certain;
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! In: lines with one of the words below. Out: one fact for each thing, and the numbers of the lines that it tells.
 
+mod gpu;
 mod guest;
 mod ladder;
 mod lost;
@@ -71,6 +72,10 @@ pub(super) const WORDS: &[&str] = &[
     // Guests.
     "state change lock",
     "cannot start job (",
+    // Graphics cards.
+    "amdgpu ",
+    "the nvidia gpu ",
+    "off the bus",
     // Units.
     "type=",
     "execstart=",
@@ -93,6 +98,7 @@ pub(super) struct Stories {
     ladder: ladder::Ladders,
     lost: lost::Lost,
     ring: ring::Rings,
+    cards: gpu::Cards,
     guest: guest::Guests,
     start: start::Starts,
 }
@@ -105,6 +111,7 @@ impl Stories {
         self.ladder.line(line);
         self.lost.line(line);
         self.ring.line(line);
+        self.cards.line(line);
         self.guest.line(line);
         self.start.line(line);
     }
@@ -114,6 +121,7 @@ impl Stories {
         let mut facts = std::mem::take(&mut self.ladder).end(told);
         facts.extend(std::mem::take(&mut self.lost).end(told));
         facts.extend(std::mem::take(&mut self.ring).end(told));
+        facts.extend(std::mem::take(&mut self.cards).end(told));
         facts.extend(std::mem::take(&mut self.guest).end(told));
         facts.extend(std::mem::take(&mut self.start).end(told));
         facts
