@@ -180,13 +180,15 @@ fn is_lock(waits: &[AttributedWait], rows: &[usize]) -> bool {
         let primitive = user_code::primitive(&wait.asker.stack);
         matches!(primitive, Some(Primitive::Mutex | Primitive::ReadWriteLock))
     };
-    // Nobody has what these wait for, whatever a word holds. Interpreters make locks of semaphores, and name their owners.
+    // Nobody has what these wait for, whatever a word holds. Interpreters make locks of semaphores, and name their owners; Java makes monitors of
+    // conditions.
     let other = |wait: &AttributedWait| {
         let named = wait
             .holders
             .iter()
             .any(|holder| holder.how_known == HowKnown::Interpreter);
-        let primitive = user_code::primitive(&wait.asker.stack).filter(|_| !named);
+        let futex = wait.cause == Cause::LockFutex;
+        let primitive = user_code::primitive(&wait.asker.stack).filter(|_| futex && !named);
         matches!(
             primitive,
             Some(

@@ -51,7 +51,8 @@ fn is_held(run: &Run<'_>, wait: &AttributedWait) -> bool {
     // Whoever needs a class while it is initialised is a queue also alone.
     !wait.resource.is_many()
         && java_waits::lock(wait) != Some(JavaLock::Class)
-        && !is_condition(wait)
+        // A monitor of Java's is waited for by a condition of the C library's.
+        && !(wait.cause == Cause::LockFutex && is_condition(wait))
         && !wait.deadlock
         && wait.orphaned.is_none()
         && user_code::allocator(&wait.asker.stack).is_none()
