@@ -9,6 +9,8 @@ pub(super) mod erlang_crash;
 pub(super) mod erlang_process;
 pub(super) mod goroutines;
 pub(super) mod hot_threads;
+pub(super) mod mac_hang;
+pub(super) mod mac_sample;
 pub(super) mod native;
 pub(super) mod python;
 pub(super) mod ruby;
