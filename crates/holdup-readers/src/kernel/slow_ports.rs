@@ -107,7 +107,7 @@ impl SlowPorts {
             resets => format!("{resets} resets failed (COMRESET), "),
         };
         let text = format!(
-            "the boot stood still for {} at the SATA port {}, from {} to {} after its begin: {resets}{end}",
+            "the boot was blocked for {} at the SATA port {}, from {} to {} after its begin: {resets}{end}",
             duration(waited),
             text_of(&port.name),
             duration(port.from),
@@ -129,7 +129,7 @@ mod tests {
     fn told(text: &str) -> Vec<String> {
         let all = read_text("k", text.as_bytes()).observed.statements.into_iter();
         all.map(|one| one.text)
-            .filter(|text| text.starts_with("the boot stood still"))
+            .filter(|text| text.starts_with("the boot was blocked"))
             .collect()
     }
 
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(
             told(EMPTY),
             [
-                "the boot stood still for 16.10 s at the SATA port ata3, from 2.10 s to 18.20 s after its begin: 2 resets failed (COMRESET), then its \
+                "the boot was blocked for 16.10 s at the SATA port ata3, from 2.10 s to 18.20 s after its begin: 2 resets failed (COMRESET), then its \
                  link is down: no device is connected to it, or none that works"
             ]
         );

@@ -13,8 +13,8 @@ use holdup_evidence::observed::StatementKind;
 const LINE_BYTES: usize = 16 << 10;
 
 /// Documents from which a query looks at many, and from which it does for one that it returns.
-const MANY: u64 = 100_000;
-const MANY_FOR_ONE: u64 = 1_000;
+const MIN_DOCUMENTS: u64 = 100_000;
+const MIN_DOCUMENTS_FOR_ONE: u64 = 1_000;
 
 /// Bytes of a name and of a plan.
 const MAX_NAME_BYTES: usize = 120;
@@ -82,7 +82,7 @@ impl Examined {
         let (Some(documents), Some(returned)) = (documents, count(line, b"nreturned")) else {
             return;
         };
-        if documents < MANY || documents / returned.max(1) < MANY_FOR_ONE {
+        if documents < MIN_DOCUMENTS || documents / returned.max(1) < MIN_DOCUMENTS_FOR_ONE {
             return;
         }
         self.times += 1;
@@ -144,7 +144,7 @@ impl Examined {
             ns: worst.ns,
             line: worst.number,
             text: format!(
-                "{}: {} documents{keys} were looked at for {} that were returned, {each} for each{plan}: its index does not fit the filter or \
+                "{}: {} documents{keys} were read for {} that were returned, {each} for each{plan}: its index does not fit the filter or \
                  the order{skip}{others}",
                 worst.of, worst.documents, worst.returned
             ),
@@ -165,7 +165,7 @@ mod tests {
     fn told(text: &str) -> Vec<String> {
         let all = read_text("m", text.as_bytes()).observed.statements;
         let texts = all.into_iter().map(|one| one.text);
-        texts.filter(|text| text.contains("were looked at for")).collect()
+        texts.filter(|text| text.contains("were read for")).collect()
     }
 
     #[test]
@@ -176,7 +176,7 @@ mod tests {
         let told = told(text);
         assert!(
             told[0].starts_with(
-                "shop.orders: 400020 documents and 400020 keys were looked at for 20 that were returned, 20001 for each (IXSCAN { at: -1 })"
+                "shop.orders: 400020 documents and 400020 keys were read for 20 that were returned, 20001 for each (IXSCAN { at: -1 })"
             ),
             "{told:?}"
         );
@@ -189,7 +189,7 @@ mod tests {
             keysExamined:0 docsExamined:2501000 cursorExhausted:1 numYields:19539 nreturned:1 reslen:210 locks:{} protocol:op_query 1830ms\n";
         let told = told(text);
         assert!(
-            told[0].contains("2501000 documents were looked at for 1 that were returned"),
+            told[0].contains("2501000 documents were read for 1 that were returned"),
             "{told:?}"
         );
     }

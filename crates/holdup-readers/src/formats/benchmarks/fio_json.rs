@@ -16,12 +16,10 @@ pub(crate) static FORMAT: Format =
     Format::new("fio-json", Family::Times, recognise, Shape::Document(read)).about("fio in JSON");
 
 /// Names of directions, and of a flush.
-const DIRECTIONS: [(&str, &str); 4] = [
-    ("read", "read"),
-    ("write", "write"),
-    ("trim", "trim"),
-    ("sync", "flush (fsync)"),
-];
+const DIRECTIONS: &str = "read write trim sync";
+
+/// What a flush is told as.
+const FLUSH: (&str, &str) = ("sync", "flush (fsync)");
 
 /// Nanoseconds from which a caller that hands a request over is held up.
 const MIN_HELD_UP: f64 = 1e8;
@@ -66,13 +64,13 @@ struct Direction {
 
 fn directions(job: &Value) -> impl Iterator<Item = Direction> + '_ {
     let name = job.get("jobname").and_then(Value::as_str).unwrap_or_default();
-    DIRECTIONS.iter().filter_map(move |(key, told)| {
+    DIRECTIONS.split(' ').filter_map(move |key| {
         let of = job.get(key)?;
         let completion = latency(of, "clat");
         let figure = |name: &str| of.get(name).and_then(Value::as_f64).unwrap_or(0.0);
         Some(Direction {
             job: name.chars().take(80).collect(),
-            name: *told,
+            name: if key == FLUSH.0 { FLUSH.1 } else { key },
             whole: latency(of, "lat").or(completion)?,
             submission: latency(of, "slat"),
             completion,

@@ -21,8 +21,8 @@ const FULL: f64 = 0.95;
 const RESERVE: f64 = 536_870_912.0;
 
 /// The part of the pieces for data that is in use, below which they are worth being put together, and bytes that are then free in them.
-const COMPACT: f64 = 0.9;
-const MUCH: f64 = 8.0 * PIECE;
+const MAX_PART_IN_USE: f64 = 0.9;
+const MIN_LEFT_BYTES: f64 = 8.0 * PIECE;
 
 /// Kinds of space of one file system that are kept.
 const MAX_KINDS: usize = 16;
@@ -64,7 +64,7 @@ struct Kind {
 impl Kind {
     /// Whether pieces for data have much room in them, which only a balance gives back.
     fn is_half_empty(&self) -> bool {
-        self.what == "Data" && self.part < COMPACT && self.left >= MUCH
+        self.what == "Data" && self.part < MAX_PART_IN_USE && self.left >= MIN_LEFT_BYTES
     }
 
     fn is_full(&self) -> bool {

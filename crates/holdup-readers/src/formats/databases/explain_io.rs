@@ -4,7 +4,7 @@
 //! Both are of the step with all that is below it, as its own time is.
 
 /// The part of the time from which it is most of it, and the least of it that is told, milliseconds.
-const MOST: f64 = 0.5;
+const MIN_PART: f64 = 0.5;
 const MIN_MS: f64 = 100.0;
 
 /// What a step and those below it read and wrote.
@@ -37,7 +37,7 @@ impl Io {
 pub(super) fn told(io: &Io, total: f64) -> Option<String> {
     let share = io.ms / total;
     // Of several processes the times of all are added up.
-    let most = io.ms >= MIN_MS && (MOST..=1.02).contains(&share);
+    let most = io.ms >= MIN_MS && (MIN_PART..=1.02).contains(&share);
     let blocks = match (io.read, io.written) {
         (0.0, 0.0) => "blocks".to_owned(),
         (read, 0.0) => format!("{read:.0} blocks"),

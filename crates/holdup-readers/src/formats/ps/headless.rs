@@ -13,10 +13,12 @@ const DAY_BYTES: usize = 6;
 impl Columns {
     /// The columns of a row that lost its head, where its shape leaves no doubt: of `ps aux`, `ps ax` and `ps -ef`.
     pub(super) fn of_row(line: &[u8]) -> Option<Columns> {
-        let head = match () {
-            () if is_short(line) => &b"PID TTY STAT TIME COMMAND"[..],
-            () if is_full(line) => b"UID PID PPID C STIME TTY TIME CMD",
-            () => return Columns::of_aux(line),
+        let head: &[u8] = if is_short(line) {
+            b"PID TTY STAT TIME COMMAND"
+        } else if is_full(line) {
+            b"UID PID PPID C STIME TTY TIME CMD"
+        } else {
+            return Columns::of_aux(line);
         };
         let mut columns = Columns::of_head(head)?;
         columns.picked = true;

@@ -15,13 +15,13 @@ pub(crate) static FORMAT: Format =
     Format::lines::<Reader>("macos-event", Family::Threads, recognise).about("reports of spindump");
 
 /// The part of the samples that a frame has to be in for the thread to stand there.
-const MOST: f64 = 0.5;
+const MIN_PART_OF_SAMPLES: f64 = 0.5;
 
 /// What begins like another format within the heading.
 const HEADED: &str = "lscpu";
 
 /// Functions in which a thread waits, and for what; the first whose name begins so.
-const WAITS: [(&str, &str); 16] = [
+const WAITS: [(&str, &str); 12] = [
     ("semaphore_wait", "it waits for a semaphore that nobody signals"),
     ("semaphore_timedwait", "it waits for a semaphore"),
     (
@@ -36,14 +36,10 @@ const WAITS: [(&str, &str); 16] = [
     ("__ulock_wait", "it waits for a lock, or for the end of a thread"),
     ("mach_msg", "it waits for the answer of another process"),
     ("__select", "it waits for a descriptor"),
-    ("poll", "it waits for a descriptor"),
     ("kevent", "it waits for an event"),
     ("__wait4", "it waits for a child process to end"),
     ("__semwait_signal", "it sleeps"),
-    ("read", "it reads a file or a socket"),
     ("__open", "it opens a file"),
-    ("fsync", "it waits for data to be written"),
-    ("stat", "it asks for a file"),
 ];
 
 fn recognise(head: &[u8]) -> Sureness {
@@ -97,9 +93,9 @@ impl LineReader for Reader {
         if let Some((count, name, kernel)) = frame(&text) {
             if self.in_stack && !name.starts_with('<') {
                 let steps = self.steps.unwrap_or(count).max(1.0);
-                if count >= steps * MOST && kernel {
+                if count >= steps * MIN_PART_OF_SAMPLES && kernel {
                     self.kernel = Some(name_of(name));
-                } else if count >= steps * MOST {
+                } else if count >= steps * MIN_PART_OF_SAMPLES {
                     self.innermost = Some((count, name_of(name)));
                 }
             }

@@ -13,7 +13,7 @@ pub(crate) static FORMAT: Format =
     Format::lines::<Reader>("macos-sample", Family::Threads, recognise).about("sample of macOS");
 
 /// The part of its samples in which a thread has to be at a place to stand there.
-const MOST: f64 = 0.9;
+const MIN_PART_OF_SAMPLES: f64 = 0.9;
 
 /// Functions of a program that waits for the next event.
 const IDLE: [&str; 7] = [
@@ -101,7 +101,7 @@ impl TextReader for Reader {
         if self.over || self.apart {
             return Understood::Evidence;
         }
-        self.apart = count < self.samples.unwrap_or(0.0) * MOST;
+        self.apart = count < self.samples.unwrap_or(0.0) * MIN_PART_OF_SAMPLES;
         if !self.apart && self.path.len() < MAX_PATH {
             self.path.push((name_of(name), name_of(image)));
             self.quote = Some(out.here());
