@@ -8,6 +8,7 @@ use crate::formats::{ALL, LOG, text};
 use crate::gather::{Gather, Out, quoted};
 use crate::known_figures;
 use crate::lines::{Lines, MAX_LINE_BYTES};
+use crate::messages;
 use crate::prompt::{self, Prompt};
 use crate::quoted::{Unquoted, is_quoted};
 use crate::statements::{self, Statements};
@@ -313,10 +314,20 @@ impl Reader {
                 self.statements.kept(line, out.here().line);
             }
         }
+        if understood == Understood::Ignorable && self.has_message(line) {
+            self.statements.line(line, out);
+            return understood;
+        }
         if self.has_figures(understood) {
             self.statements.figures(line, out);
         }
         understood
+    }
+
+    /// Whether a line that a reader of figures passes over is a well-known message of a cause: the log of a server below the test that it failed.
+    fn has_message(&self, line: &[u8]) -> bool {
+        let of_figures = matches!(self.format.family, Family::Host | Family::Times);
+        of_figures && messages::of(line).is_some_and(|found| found.message.is_cause())
     }
 
     /// Whether lines that the reader understood so may have known figures that it does not know.

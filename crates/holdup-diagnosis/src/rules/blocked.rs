@@ -4,7 +4,7 @@
 //! sleep in. What a function means is said by the tables that also judge observed waits; where a stack of one of the
 //! tasks is there, it says more than the function.
 
-use crate::rules::{figures, kernel_places, say, waiters};
+use crate::rules::{figures, kernel_places, own_io, say, waiters};
 use holdup_attribution::classify::{self, Channel};
 use holdup_evidence::observed::{Metric, Quote, SeenThread, Snapshot, SnapshotKind, State};
 use holdup_evidence::{Cause, Observed, TaskState};
@@ -266,6 +266,13 @@ impl<'a> Series<'a> {
         Some(Evidence::new(text, read_at(self.observed, &task.quote)))
     }
 
+    /// The one among them that the others need to go on.
+    fn circle(&self, group: &Group<'a>) -> Option<Evidence> {
+        let (text, place) = own_io::circle(group.function, &group.tasks)?;
+        let task = group.tasks.get(place)?;
+        Some(Evidence::new(text, read_at(self.observed, &task.quote)))
+    }
+
     /// The disk of a journal whose own thread is blocked with them.
     pub(super) fn journal(&self) -> Option<Evidence> {
         let groups = self.instants.iter().flat_map(|instant| &instant.groups);
@@ -394,7 +401,11 @@ fn program(name: &str) -> &str {
 pub(super) fn tell<'a>(finding: Finding, series: &Series<'a>, group: &Group<'a>) -> Finding {
     let channel = series.channel(group);
     let mut finding = finding;
-    for evidence in [series.stack(group), series.journal()].into_iter().flatten() {
+    let circle = series.circle(group);
+    for evidence in [circle, series.stack(group), series.journal()]
+        .into_iter()
+        .flatten()
+    {
         finding = finding.and(evidence);
     }
     let resource = Resource {

@@ -68,6 +68,7 @@ mod mutual;
 mod name_chain;
 mod need;
 mod on_machine;
+mod own_io;
 mod own_listener;
 mod paging;
 mod pools;

@@ -92,6 +92,7 @@ mod vmstat;
 mod xentop;
 
 pub(crate) use journal::{Writer, message as journal_message};
+pub(crate) use ps::Piled;
 pub(crate) use timed_log::{FORMAT as LOG, Stamps};
 
 use crate::format::Format;
@@ -99,6 +100,7 @@ use crate::format::Format;
 /// Every format that is read.
 pub static ALL: &[&Format] = &[
     &atop::FORMAT,
+    &stacks::mac_hang::FORMAT,
     &arrays::lvs::FORMAT,
     &capacity::btrfs_usage::FORMAT,
     &capacity::quota::FORMAT,
@@ -135,6 +137,7 @@ pub static ALL: &[&Format] = &[
     &dmesg::FORMAT,
     &dmesg_json::FORMAT,
     &arrays::drbd::FORMAT,
+    &arrays::drbdadm::FORMAT,
     &dstat::FORMAT,
     &editor_start::FORMAT,
     &stacks::erlang_crash::FORMAT,
@@ -311,6 +314,13 @@ pub static ALL: &[&Format] = &[
     &services::cassandra_ring::FORMAT,
     &services::vertx_blocked::FORMAT,
     &services::dotnet_counters::FORMAT,
+    &services::dotnet_pool::FORMAT,
+    &services::passenger::FORMAT,
+    &databases::lock_tree::FORMAT,
+    &services::sidekiq_stats::FORMAT,
+    &benchmarks::vegeta::FORMAT,
+    &benchmarks::fio_json::FORMAT,
+    &stacks::mac_sample::FORMAT,
     &services::apiserver_traces::FORMAT,
     &services::zabbix_log::FORMAT,
     &databases::table_scans::COCKROACH,

@@ -11,6 +11,7 @@ mod lockups;
 mod memory;
 mod pauses;
 mod random;
+mod slow_ports;
 mod steps;
 mod tasks;
 mod text;
@@ -26,6 +27,7 @@ use lock_order::LockOrder;
 use lockups::Lockup;
 use memory::Memory;
 use pauses::Pauses;
+use slow_ports::SlowPorts;
 use std::mem::Discriminant;
 use tasks::Stack;
 use workqueues::Workqueues;
@@ -57,6 +59,7 @@ pub(crate) struct Kernel {
     listed: Listed,
     memory: Memory,
     pauses: Pauses,
+    slow_ports: SlowPorts,
     workqueues: Workqueues,
     /// Whether the beginning of this boot has been seen.
     began: bool,
@@ -72,6 +75,7 @@ impl Kernel {
     pub(crate) fn message(&mut self, message: Message<'_>, out: &mut Out<'_>) -> Understood {
         out.source().kernel_lines += 1;
         self.pauses.line(message, out);
+        self.slow_ports.line(message, out);
         let shape = match self.is_idle() {
             true => self.inert.shape(message.text),
             false => None,
@@ -145,6 +149,7 @@ impl Kernel {
         self.began = false;
         self.memory = Memory::default();
         self.pauses = Pauses::default();
+        self.slow_ports = SlowPorts::default();
         let boot = KernelEvent::Boot {
             release: String::new(),
             id: id.clone(),

@@ -95,7 +95,8 @@ impl Message {
         }
     }
 
-    fn is_cause(&self) -> bool {
+    /// Whether it names what others suffer from.
+    pub(crate) fn is_cause(&self) -> bool {
         self.kind.is_some() && self.role == MessageRole::Cause
     }
 

@@ -11,6 +11,7 @@ mod counted;
 mod counters;
 mod durations;
 mod errno;
+mod examined;
 mod flows;
 mod incomplete;
 pub(crate) mod kinds;

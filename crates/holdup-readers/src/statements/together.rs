@@ -3,6 +3,7 @@
 //! In: lines. Out: facts about lists, blocks, progress and packets. What a list tells, its lines do not tell once more.
 
 use super::counted::Counted;
+use super::examined::Examined;
 use super::packets::Packets;
 use super::progress::Progress;
 use super::shared_list::SharedLists;
@@ -24,6 +25,7 @@ pub(super) struct Together {
     shared_lists: SharedLists,
     blocks: Blocks,
     signs: Signs,
+    examined: Examined,
 }
 
 impl Together {
@@ -40,6 +42,7 @@ impl Together {
             !of_table && self.progress.line(text, number) || self.packets.line(text, number, stamps);
         self.sorted_rows.line(line, number);
         self.signs.line(text, number);
+        self.examined.line(line, number);
         if !of_table {
             self.counted.line(text, number);
             self.timed_lists.line(line, number);
@@ -84,6 +87,7 @@ impl Together {
         let stuck = self.progress.end().into_iter().chain(self.packets.end());
         stuck
             .chain(self.counted.end())
+            .chain(self.examined.end())
             .chain(self.timed_lists.fact())
             .chain(self.shared_lists.end())
             .chain(signs)

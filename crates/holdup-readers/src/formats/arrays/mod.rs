@@ -3,6 +3,7 @@
 //! Out: a statement for each array or disk that is not whole, with what is missing in it and how far its repair is.
 
 pub(super) mod drbd;
+pub(super) mod drbdadm;
 pub(super) mod lvs;
 pub(super) mod mdadm;
 pub(super) mod mdstat;

@@ -13,6 +13,9 @@ use holdup_evidence::units::duration;
 
 pub(crate) static FORMAT: Format = Format::lines::<Reader>("fio", Family::Times, recognise).about("fio");
 
+/// Nanoseconds from which a caller that hands a request over is held up.
+const MIN_HELD_UP: Ns = 100_000_000;
+
 const NAME: usize = 80;
 const RATES: usize = 120;
 
@@ -33,6 +36,9 @@ struct Direction {
     mean: Ns,
     longest: Ns,
     hundredth: Option<Ns>,
+    /// The mean and the longest until a request was handed over, and the longest from there on.
+    submission: Option<(Ns, Ns)>,
+    completion: Ns,
     quote: Quote,
 }
 
@@ -66,10 +72,9 @@ fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 
 fn ns(text: &str, name: &str, unit: f64) -> Option<Ns> {
     let text = value(text, name)?;
-    let (number, factor) = match text.strip_suffix('k').or_else(|| text.strip_suffix('K')) {
-        Some(number) => (number, 1e3),
-        None => (text, 1.0),
-    };
+    let thousand = text.strip_suffix(['k', 'K']).map(|number| (number, 1e3));
+    let million = text.strip_suffix(['m', 'M']).map(|number| (number, 1e6));
+    let (number, factor) = thousand.or(million).unwrap_or((text, 1.0));
     let ns = decimal(number.as_bytes())? * factor * unit;
     (0.0..1e18).contains(&ns).then_some(ns as Ns)
 }
@@ -112,6 +117,17 @@ impl LineReader for Reader {
                 });
                 self.take_lengths(text, out);
                 return Understood::Evidence;
+            }
+            if text.starts_with("slat (") {
+                if let Some(unit) = unit(text) {
+                    now.submission = ns(text, "avg=", unit).zip(ns(text, "max=", unit));
+                }
+                return Understood::Evidence;
+            }
+            if text.starts_with("clat (")
+                && let Some(longest) = unit(text).and_then(|unit| ns(text, "max=", unit))
+            {
+                now.completion = longest;
             }
             // The whole, or where there is no line of it the completion.
             if text.starts_with("clat (") || text.starts_with("lat (") {
@@ -158,17 +174,36 @@ impl LineReader for Reader {
             job => format!("{job}: "),
         };
         let text = format!(
-            "{job}a {} took {} at the mean{hundredth}, {} at most ({}; latency){}",
+            "{job}a {} took {} at the mean{hundredth}, {} at most ({}){}{}",
             worst.name,
             duration(worst.mean),
             duration(worst.longest),
             worst.rates,
+            worst.held_up().unwrap_or_default(),
             self.disk
         );
         out.statement(Statement {
             ns: Some(worst.longest),
             ..statements::one(StatementKind::Took, None, worst.quote, text)
         });
+    }
+}
+
+impl Direction {
+    /// Where the time went before a request was handed over: what the caller itself waits for, beside what the disk took.
+    fn held_up(&self) -> Option<String> {
+        let (mean, longest) = self.submission?;
+        let of_longest = longest >= MIN_HELD_UP && longest / 2 >= self.completion;
+        let of_mean = mean >= MIN_HELD_UP / 100 && mean * 2 >= self.mean;
+        (of_longest || of_mean).then(|| {
+            format!(
+                "; its submission (slat) took {} at the mean and {} at most, its completion (clat) {} at most: the caller was held up before the disk \
+                 had the request (too many dirty pages, a journal, a full queue)",
+                duration(mean),
+                duration(longest),
+                duration(self.completion)
+            )
+        })
     }
 }
 
@@ -210,7 +245,7 @@ mod tests {
         assert_eq!(
             reading.observed.statements[0].text,
             "small: a write took 142 ms at the mean, 99 % within 995 ms, 1.94 s at most (IOPS=112, BW=449KiB/s \
-             (460kB/s)(26.4MiB/60142msec); latency); sdb was busy 99.91% of the time"
+             (460kB/s)(26.4MiB/60142msec)); sdb was busy 99.91% of the time"
         );
         assert_eq!(reading.observed.statements.len(), 1);
     }
@@ -222,9 +257,28 @@ mod tests {
         assert_eq!(
             read_text("f", text.as_bytes()).texts(),
             [
-                "wal: a flush (fsync) took 31.7 ms at the mean, 99 % within 201 ms, 1.21 s at most (IOPS=31, BW=71.2KiB/s; latency)"
+                "wal: a flush (fsync) took 31.7 ms at the mean, 99 % within 201 ms, 1.21 s at most (IOPS=31, BW=71.2KiB/s)"
             ]
         );
+    }
+
+    #[test]
+    fn a_caller_that_is_held_up_before_the_disk() {
+        let text = "buffered: (groupid=0, jobs=1): err= 0: pid=7: Thu Apr  2 10:00:12 2020\n  write: io=812.1MB, bw=81210KB/s, iops=20302, runt= 10001msec\n    \
+            slat (usec): min=2, max=1640.2K, avg=31.02, stdev=4042.1\n    clat (usec): min=1, max=21012, avg= 2.91, stdev=104.1\n     \
+            lat (usec): min=4, max=1640.3K, avg=33.93, stdev=4043.2\n";
+        let reading = read_text("f", text.as_bytes());
+        let told = reading.texts();
+        assert!(
+            told[0].contains("its submission (slat) took 31 µs at the mean and 1.64 s at most, its completion (clat) 21.0 ms at most"),
+            "{told:?}"
+        );
+        // At the mean, in milliseconds of newer versions.
+        let slow = "a: (groupid=0, jobs=1): err= 0: pid=7\n  write: IOPS=19, BW=78.1KiB/s\n    slat (msec): min=3, max=90, avg=51.02, stdev=4.1\n    \
+            clat (usec): min=1, max=210, avg= 2.91, stdev=10.1\n     lat (msec): min=3, max=90, avg=51.03, stdev=4.1\n";
+        assert!(read_text("f", slow.as_bytes()).texts()[0].contains("held up"));
+        // The disk itself takes the time.
+        assert!(!read_text("f", TEXT.as_bytes()).texts()[0].contains("slat"));
     }
 
     #[test]

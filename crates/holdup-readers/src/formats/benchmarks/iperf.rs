@@ -50,16 +50,20 @@ struct Row {
     bytes: f64,
     rate: String,
     again: Option<f64>,
+    /// Datagrams that were lost, and all.
+    lost: Option<(f64, f64)>,
     /// What may be on the way at once, where the row has it.
     window: String,
     whole: bool,
+    /// What stands in the brackets.
+    stream: String,
     quote: Quote,
 }
 
 impl Row {
     /// `[  5]   0.00-10.00  sec  1.48 MBytes  1.24 Mbits/sec  8812             sender`.
     fn of(text: &str, quote: Quote) -> Option<Row> {
-        let (_, rest) = text.strip_prefix('[')?.split_once(']')?;
+        let (stream, rest) = text.strip_prefix('[')?.split_once(']')?;
         let words: Vec<&str> = rest.split_whitespace().take(16).collect();
         let at = words.iter().position(|word| *word == "sec")?;
         let span = words.get(..at)?.concat();
@@ -72,16 +76,40 @@ impl Row {
             to: decimal(to.as_bytes())?,
             bytes: size(number, unit)?,
             rate: format!("{rate} {rate_unit}"),
-            again: behind.first().and_then(|word| decimal(word.as_bytes())),
+            again: again(behind),
+            lost: lost(behind),
             window: match behind {
                 [_, size, unit, ..] if unit.ends_with("Bytes") => format!("{size} {unit}"),
                 _ => String::new(),
             },
             whole: behind.contains(&"sender"),
+            stream: stream.trim().to_owned(),
             quote,
         })
     }
 }
+
+/// How many segments were sent again; of datagrams the jitter stands there, with its unit.
+fn again(behind: &[&str]) -> Option<f64> {
+    match behind {
+        [_, "ms", ..] => None,
+        [word, ..] => decimal(word.as_bytes()),
+        [] => None,
+    }
+}
+
+/// `0.012 ms  10132/81234 (12%)`, with a blank behind the stroke in older versions: how many datagrams were lost, of how many.
+fn lost(behind: &[&str]) -> Option<(f64, f64)> {
+    let [_, "ms", rest @ ..] = behind else { return None };
+    let joined = rest.concat();
+    let (lost, rest) = joined.split_once('/')?;
+    let all = rest.split('(').next()?;
+    let number = |text: &str| decimal(text.as_bytes()).filter(|value| *value >= 0.0);
+    number(lost).zip(number(all)).filter(|(_, all)| *all > 0.0)
+}
+
+/// The part of the datagrams from which a loss is much: what voice and video bear.
+const MIN_LOST: f64 = 0.01;
 
 #[derive(Debug, Default)]
 struct Reader {
@@ -94,6 +122,10 @@ struct Reader {
     /// Intervals, and those in which not a byte was sent.
     rows: u64,
     empty: u64,
+    run: super::stalls::Runs,
+    /// Datagrams of all intervals, and of the row of the whole.
+    lost: (f64, f64),
+    lost_whole: Option<(f64, f64)>,
 }
 
 /// Intervals from which a test that sends nothing stands still.
@@ -116,12 +148,20 @@ impl LineReader for Reader {
         let Some(row) = Row::of(text, out.here()) else {
             return Understood::Ignorable;
         };
+        match row.lost {
+            Some(lost) if row.to - row.from >= 5.0 || text.ends_with("receiver") => {
+                self.lost_whole = Some(lost)
+            }
+            Some((lost, all)) => self.lost = (self.lost.0 + lost, self.lost.1 + all),
+            None => {}
+        }
         if row.whole {
             self.whole = Some(row);
         } else if row.to - row.from < 5.0 {
             self.bytes += row.bytes;
             self.rows += 1;
             self.empty += u64::from(row.bytes <= 0.0);
+            self.run.take(&row.stream, row.bytes, &row.window);
             self.again += row.again.unwrap_or(0.0);
             self.counted |= row.again.is_some();
             let slower =
@@ -170,7 +210,21 @@ impl LineReader for Reader {
                 self.empty, self.rows
             );
         }
-        let kind = match share.is_some_and(|share| share >= MIN_RESENT_SHARE) {
+        let none_again = self.counted.then_some(self.again == 0.0);
+        let stands = match self.run.told(none_again) {
+            Some(told) if !stands => {
+                text = format!("the transfer{host} is stalled: {told} ({text})");
+                true
+            }
+            _ => stands,
+        };
+        let mut much = MIN_RESENT_SHARE;
+        if let Some((part, told)) = self.datagrams() {
+            share = Some(part);
+            much = MIN_LOST;
+            text.push_str(&told);
+        }
+        let kind = match share.is_some_and(|share| share >= much) {
             _ if stands => StatementKind::Stalled,
             true => StatementKind::Failed,
             false => StatementKind::Took,
@@ -179,6 +233,22 @@ impl LineReader for Reader {
             share,
             ..statements::one(kind, None, row.quote, text)
         });
+    }
+}
+
+impl Reader {
+    /// How many datagrams were lost, as a part of all and in words.
+    fn datagrams(&self) -> Option<(f64, String)> {
+        let (lost, all) = self.lost_whole.unwrap_or(self.lost);
+        let part = lost / all;
+        (all > 0.0).then(|| {
+            let told = format!(
+                ", {lost:.0} of {all:.0} datagrams ({:.2} %) were lost on the way (from {} % on it is much)",
+                part * 100.0,
+                MIN_LOST * 100.0
+            );
+            (part, told)
+        })
     }
 }
 
@@ -236,6 +306,26 @@ mod tests {
             told(&rows(&["86016", "0.00", "86016", "86016"])).0,
             StatementKind::Stalled
         );
+    }
+
+    #[test]
+    fn datagrams_that_were_lost() {
+        let text = "[ ID] Interval           Transfer     Bitrate         Jitter    Lost/Total Datagrams\n\
+            [  5]   0.00-1.00   sec  98.2 MBytes   824 Mbits/sec  0.012 ms  1000/8000 (12%)\n\
+            [  5]   1.00-2.00   sec  97.2 MBytes   815 Mbits/sec  0.014 ms  3000/8000 (38%)\n";
+        let one = read_text("i", text.as_bytes()).observed.statements.remove(0);
+        assert_eq!(one.kind, StatementKind::Failed);
+        assert!(
+            one.text
+                .contains("4000 of 16000 datagrams (25.00 %) were lost on the way"),
+            "{}",
+            one.text
+        );
+        // Of the first iperf, with a blank in the figure and a row of the whole.
+        let old = "[ ID] Interval       Transfer     Bandwidth        Jitter   Lost/Total Datagrams\n\
+            [  3]  0.0-10.0 sec  1.25 MBytes  1.05 Mbits/sec   0.010 ms    0/  893 (0%)\n";
+        let all = read_text("i", old.as_bytes()).observed.statements;
+        assert!(all.iter().all(|one| one.kind == StatementKind::Took), "{all:?}");
     }
 
     #[test]

@@ -21,6 +21,10 @@ const FULL: f64 = 0.95;
 const FULL_BESIDE_RESERVE: f64 = 0.9;
 const RESERVE: f64 = 540_000_000.0;
 
+/// The part of the pieces for data that is in use, below which they are worth being put together, and bytes that are then free in them.
+const MAX_PART_IN_USE: f64 = 0.9;
+const MIN_LEFT_BYTES: f64 = 8.0 * PIECE;
+
 /// Kinds of space of one file system that are kept.
 const MAX_KINDS: usize = 16;
 
@@ -59,6 +63,11 @@ struct Kind {
 }
 
 impl Kind {
+    /// Whether pieces for data have much room in them, which only a balance gives back.
+    fn is_half_empty(&self) -> bool {
+        self.what == "Data" && self.part < MAX_PART_IN_USE && self.left >= MIN_LEFT_BYTES
+    }
+
     fn is_full(&self) -> bool {
         // Of metadata the global reserve is counted as free, and is not for use.
         let full = if self.what == "Metadata" {
@@ -158,6 +167,9 @@ impl Reader {
                      `No space left on device`, whatever df says"
                 ),
             ),
+            Some((true, told)) if all.kinds.iter().any(Kind::is_half_empty) => {
+                return out.statement(all_allocated(&all.kinds, told));
+            }
             None if fullest.is_full() => (
                 StatementKind::Warned,
                 format!(
@@ -174,6 +186,26 @@ impl Reader {
             ..statements::one(kind, None, fullest.quote.clone(), text)
         });
     }
+}
+
+/// Says that nothing is left that could be given to data or metadata, while pieces of data are half empty.
+fn all_allocated(kinds: &[Kind], unallocated: &str) -> Statement {
+    let data = kinds.iter().find(|kind| kind.is_half_empty());
+    let left = data.map_or(0.0, |data| data.left / PIECE);
+    let metadata = kinds.iter().find(|kind| kind.what == "Metadata");
+    let metadata = metadata.map_or_else(String::new, |kind| {
+        format!(
+            " (its metadata uses {} of the {} that it has)",
+            kind.used, kind.total
+        )
+    });
+    let quote = data.map_or_else(Quote::default, |data| data.quote.clone());
+    let text = format!(
+        "btrfs has allocated all of its space: only {unallocated} are unallocated, although {left:.1} GiB within the pieces (chunks) for data are \
+         free: no new piece can be allocated, so that metadata{metadata} cannot grow, and a conversion fails with `No space left on device`; a \
+         balance of the half-empty pieces gives them back (btrfs balance start -dusage=50)"
+    );
+    statements::one(StatementKind::Warned, None, quote, text)
 }
 
 #[cfg(test)]
@@ -210,6 +242,26 @@ mod tests {
         let show = format!("{df}\tdevid    1 size 118.00GiB used 118.00GiB path /dev/sda2\n");
         assert_eq!(said(&show).0, StatementKind::Exhausted);
         assert_eq!(said(&df.replace("9.97", "4.10")).0, StatementKind::WithinNorm);
+    }
+
+    #[test]
+    fn all_is_allocated_and_data_is_half_empty() {
+        let text = usage("1.00MiB").replace("Used:2.94GiB (98.00%)", "Used:1.94GiB (64.00%)");
+        let (kind, told) = said(&text);
+        assert_eq!(kind, StatementKind::Warned);
+        assert!(
+            told.starts_with(
+                "btrfs has allocated all of its space: only 1.00MiB are unallocated, although 22.3 GiB"
+            ),
+            "{told}"
+        );
+        // With a piece left it can grow, and full data has nothing to give back.
+        assert_eq!(
+            said(&text.replace("1.00MiB", "9.00GiB")).0,
+            StatementKind::WithinNorm
+        );
+        let full = text.replace("Used:89.70GiB", "Used:110.70GiB");
+        assert_ne!(said(&full).0, StatementKind::Warned);
     }
 
     #[test]

@@ -63,6 +63,8 @@ pub(super) struct Step {
     /// Rows of a loop that a filter threw away, and that filter.
     pub(super) removed: Option<f64>,
     pub(super) filter: String,
+    /// Milliseconds that it and what is below it read and wrote, and blocks that were read.
+    pub(super) io: super::explain_io::Io,
     /// Rows of a loop that were left where another step filters them.
     pub(super) kept: Option<f64>,
 }
@@ -151,6 +153,7 @@ impl Step {
             text.push_str("; ");
             text.push_str(&self.notes);
         }
+        text.push_str(&super::explain_io::told(&self.io, self.total()).unwrap_or_default());
         text.push_str(&unindexed::told(self).unwrap_or_default());
         text
     }
@@ -250,6 +253,7 @@ impl LineReader for Reader {
             step.filter = filter.chars().take(NOTES).collect();
         }
         step.removed = step.removed.or_else(|| after("Rows Removed by Filter:"));
+        step.io.take(text);
         if (noted || batches.is_some()) && step.notes.len() < NOTES {
             if !step.notes.is_empty() {
                 step.notes.push_str(", ");

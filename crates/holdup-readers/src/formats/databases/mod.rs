@@ -3,8 +3,10 @@
 mod activity;
 pub(crate) mod current_op;
 pub(crate) mod explain;
+mod explain_io;
 pub(crate) mod explain_json;
 pub(crate) mod innodb_status;
+pub(crate) mod lock_tree;
 mod locks;
 mod main_table;
 pub(crate) mod mongo_explain;

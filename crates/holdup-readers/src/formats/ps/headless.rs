@@ -1,4 +1,4 @@
-//! Rows of `ps aux` that lost their head.
+//! Rows of `ps aux`, `ps ax` and `ps -ef` that lost their head.
 //!
 //! In: a row. Out: the columns that it has, where its shape leaves no doubt.
 
@@ -11,8 +11,22 @@ const STATE_BYTES: usize = 6;
 const DAY_BYTES: usize = 6;
 
 impl Columns {
-    /// The columns of `ps aux`, of a row that lost its head, where its shape leaves no doubt.
+    /// The columns of a row that lost its head, where its shape leaves no doubt: of `ps aux`, `ps ax` and `ps -ef`.
     pub(super) fn of_row(line: &[u8]) -> Option<Columns> {
+        let head: &[u8] = if is_short(line) {
+            b"PID TTY STAT TIME COMMAND"
+        } else if is_full(line) {
+            b"UID PID PPID C STIME TTY TIME CMD"
+        } else {
+            return Columns::of_aux(line);
+        };
+        let mut columns = Columns::of_head(head)?;
+        columns.picked = true;
+        Some(columns)
+    }
+
+    /// The columns of `ps aux`.
+    fn of_aux(line: &[u8]) -> Option<Columns> {
         let mut fields = words(line);
         let user = fields.next()?;
         // Nearly every line of another text ends the look here.
@@ -25,18 +39,10 @@ impl Columns {
         let state = fields.next()?;
         let (start, time, name) = (fields.next()?, fields.next()?, fields.next());
         let named = user.first().is_some_and(u8::is_ascii_alphanumeric);
-        let of_terminal = terminal == b"?"
-            || terminal == b"-"
-            || terminal.starts_with(b"pts/")
-            || terminal.starts_with(b"tty");
-        let state = state.len() <= STATE_BYTES && crate::tasks::state(state).is_some();
-        let clock = |word: &[u8]| {
-            word.contains(&b':')
-                && word
-                    .iter()
-                    .all(|byte| byte.is_ascii_digit() || matches!(byte, b':' | b'-'))
-        };
-        let day = start.len() <= DAY_BYTES && start.iter().all(u8::is_ascii_alphanumeric);
+        let of_terminal = is_terminal(terminal);
+        let state = is_state(state);
+        let clock = is_clock;
+        let day = is_day(start);
         let fits = named
             && shares
             && sizes
@@ -50,4 +56,49 @@ impl Columns {
         columns.picked = true;
         Some(columns)
     }
+}
+
+fn is_terminal(word: &[u8]) -> bool {
+    word == b"?" || word == b"-" || word.starts_with(b"pts/") || word.starts_with(b"tty")
+}
+
+fn is_state(word: &[u8]) -> bool {
+    word.len() <= STATE_BYTES && crate::tasks::state(word).is_some()
+}
+
+/// `0:03`, `00:00:03`, `1-02:03:04`.
+fn is_clock(word: &[u8]) -> bool {
+    let of_clock = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b':' | b'-');
+    word.contains(&b':') && word.iter().all(of_clock)
+}
+
+/// `Nov22`, `2026`.
+fn is_day(word: &[u8]) -> bool {
+    word.len() <= DAY_BYTES && word.iter().all(u8::is_ascii_alphanumeric)
+}
+
+/// A row of `ps ax`: `15622 ?        Ss     0:00 /usr/sbin/cron`.
+fn is_short(line: &[u8]) -> bool {
+    let mut fields = words(line);
+    let mut next = |is: fn(&[u8]) -> bool| fields.next().is_some_and(is);
+    next(|word| whole(word).is_some())
+        && next(is_terminal)
+        && next(is_state)
+        && next(is_clock)
+        && next(|word| !word.is_empty())
+}
+
+/// A row of `ps -ef`: `root  15622     1  0 10:00 ?        00:00:00 /usr/sbin/cron`.
+fn is_full(line: &[u8]) -> bool {
+    const SHARE: u64 = 100;
+    let mut fields = words(line);
+    let mut next = |is: fn(&[u8]) -> bool| fields.next().is_some_and(is);
+    next(|word| word.first().is_some_and(u8::is_ascii_alphabetic))
+        && next(|word| whole(word).is_some())
+        && next(|word| whole(word).is_some())
+        && next(|word| whole(word).is_some_and(|share| share < SHARE))
+        && next(|word| is_clock(word) || is_day(word))
+        && next(is_terminal)
+        && next(is_clock)
+        && next(|word| !word.is_empty())
 }

@@ -7,6 +7,9 @@
 
 mod columns;
 mod headless;
+mod piled;
+
+pub(crate) use piled::Piled;
 
 use super::databases::titles;
 use crate::day_time::{date_line, length};
@@ -14,9 +17,10 @@ use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
 use crate::load;
 use crate::numbers::{decimal, whole};
+use crate::statements;
 use crate::tasks::{self, Listed, Tasks};
 use columns::{Columns, Row};
-use holdup_evidence::observed::{Metric, SeenThread, State, What, When};
+use holdup_evidence::observed::{Metric, SeenThread, State, StatementKind, What, When};
 
 pub(crate) static FORMAT: Format = Format::lines::<Reader>("ps", Family::Host, recognise)
     .about("ps")
@@ -83,6 +87,7 @@ struct Reader {
     at: Option<When>,
     /// Threads that follow each other and are of one process: its id, its name, how many.
     run: Option<(u32, String, u64)>,
+    piled: Piled,
 }
 
 impl LineReader for Reader {
@@ -154,6 +159,11 @@ impl Reader {
             out.figure(Metric::ThreadsTotal, "", self.tasks.total() as f64);
         }
         self.tasks.flush(out);
+        if let Some((line, text)) = self.piled.told() {
+            let mut quote = out.here();
+            quote.line = line;
+            out.statement(statements::one(StatementKind::Stalled, None, quote, text));
+        }
     }
 
     fn row(&mut self, row: &Row<'_>, out: &mut Out<'_>) {
@@ -163,6 +173,8 @@ impl Reader {
         };
         let name = program(without_tree(whole_name));
         self.threads(row, name, out);
+        let command = without_tree(whole_name);
+        self.piled.row(row.pid, row.parent, command, out.here().line);
         let pid = row.pid.or(row.tid);
         if let Some(pid) = row.pid.filter(|pid| row.tid.is_none_or(|tid| tid == *pid)) {
             self.tasks.remember(pid, name, out);

@@ -59,6 +59,7 @@ const IGNORABLE: &[&str] = &[
     "goroutine running on other thread",
     "...additional frames elided",
     "[originating from ",
+    "Showing ",
     "-----",
 ];
 
@@ -72,7 +73,7 @@ const REGISTERS: &[&str] = &[
 fn recognise(head: &[u8]) -> Sureness {
     let mut listed = (false, false);
     for line in head.split(|byte| *byte == b'\n') {
-        if header(line).is_some() || line.starts_with(PROFILE) {
+        if header(line).is_some() || several(line.trim_ascii()).is_some() || line.starts_with(PROFILE) {
             return Sureness::Certain;
         }
         listed.0 |= debuggers(line).is_some();
@@ -129,6 +130,12 @@ impl LineReader for Reader {
             if std::mem::take(&mut self.deadlock) {
                 self.dump.snapshot(out).deadlocks.push(Vec::new());
             }
+            return Understood::Evidence;
+        }
+        if let Some((alike, goroutine)) = several(text) {
+            self.flush();
+            self.dump.begin(goroutine, out);
+            self.dump.stands_for(alike);
             return Understood::Evidence;
         }
         if let Some(goroutine) = debuggers(text) {
@@ -275,6 +282,24 @@ impl Reader {
 /// `goroutine 34 gp=0xc000 m=nil [chan send, 5 minutes, locked to thread]:`
 fn header(line: &[u8]) -> Option<SeenThread> {
     let (id, rest) = number(line.trim_ascii().strip_prefix(b"goroutine ")?)?;
+    let mut thread = in_state(rest)?;
+    thread.name = format!("goroutine {id}");
+    thread.number = Some(id);
+    Some(thread)
+}
+
+/// `48 goroutines [semacquire, 4 minutes]:`: how many have the stack that follows, as tools print a dump that put those alike together.
+fn several(line: &[u8]) -> Option<(usize, SeenThread)> {
+    let (alike, rest) = number(line)?;
+    let rest = rest.strip_prefix(b" goroutine")?;
+    let mut thread = in_state(rest.strip_prefix(b"s").unwrap_or(rest))?;
+    let alike = usize::try_from(alike).ok()?;
+    thread.name = of_group(alike).name;
+    Some((alike, thread))
+}
+
+/// A goroutine by what stands behind its name: ` [chan send, 5 minutes]:`.
+fn in_state(rest: &[u8]) -> Option<SeenThread> {
     let rest = rest.strip_suffix(b":")?;
     let states = rest.get(find(rest, b" [")? + 2..)?.strip_suffix(b"]")?;
     let mut parts = states.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
@@ -285,8 +310,6 @@ fn header(line: &[u8]) -> Option<SeenThread> {
         (unit == b" minutes").then_some(minutes)
     });
     Some(SeenThread {
-        name: format!("goroutine {id}"),
-        number: Some(id),
         state: match found {
             b"running" | b"runnable" => State::Runnable,
             b"sleep" => State::Sleeping,

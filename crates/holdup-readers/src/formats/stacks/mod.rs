@@ -10,6 +10,8 @@ pub(super) mod erlang_process;
 mod go_objects;
 pub(super) mod goroutines;
 pub(super) mod hot_threads;
+pub(super) mod mac_hang;
+pub(super) mod mac_sample;
 pub(super) mod native;
 pub(super) mod python;
 pub(super) mod ruby;

@@ -9,6 +9,7 @@ mod coded;
 mod harmless_tests;
 mod hits;
 mod holders;
+mod joined;
 mod open_files;
 mod over;
 mod parts;
@@ -46,6 +47,7 @@ enum For {
     Spread,
     Standstill,
     Stories,
+    Joined,
 }
 
 /// Words that a watcher wants to see the line of.
@@ -130,6 +132,7 @@ const WORDS: &[(For, &[&str])] = &[
         ],
     ),
     (For::Stories, stories::WORDS),
+    (For::Joined, joined::WORDS),
 ];
 
 static MATCHER: LazyLock<Option<Matcher<For>>> = LazyLock::new(|| {
@@ -166,6 +169,7 @@ pub(super) struct Signs {
     spread: spread::Spread,
     standstill: standstill::Standstill,
     stories: stories::Stories,
+    joined: joined::Joined,
 }
 
 impl Signs {
@@ -173,7 +177,7 @@ impl Signs {
     pub(super) fn line(&mut self, line: &[u8], number: u64) {
         let line = line.get(..LINE_BYTES).unwrap_or(line);
         self.evidence(line);
-        let mut wanted = [false; For::Stories as usize + 1];
+        let mut wanted = [false; For::Joined as usize + 1];
         if let Some(matcher) = MATCHER.as_ref() {
             for (_, of) in matcher.find(line) {
                 if let Some(place) = wanted.get_mut(of as usize) {
@@ -232,6 +236,9 @@ impl Signs {
         if is(For::Stories) {
             self.stories.line(text, number);
         }
+        if is(For::Joined) {
+            self.joined.line(text, number);
+        }
     }
 
     /// Takes a line that its reader keeps: a root file system that was mounted ends the wait for it.
@@ -245,12 +252,20 @@ impl Signs {
     /// Takes a line of a log that its reader keeps: it may belong to a story whose other lines say nothing to the reader.
     pub(super) fn kept(&mut self, line: &[u8], number: u64) {
         let line = line.get(..LINE_BYTES).unwrap_or(line);
-        let mut hits = MATCHER
+        let hits = MATCHER
             .as_ref()
             .into_iter()
             .flat_map(|matcher| matcher.find(line));
-        if hits.any(|(_, of)| of == For::Stories) {
+        let (mut of_story, mut joined) = (false, false);
+        for (_, of) in hits {
+            of_story |= of == For::Stories;
+            joined |= of == For::Joined;
+        }
+        if of_story {
             self.stories.line(text_of(line).trim(), number);
+        }
+        if joined {
+            self.joined.line(text_of(line).trim(), number);
         }
     }
 
@@ -270,6 +285,7 @@ impl Signs {
         facts.extend(self.spread.end(&mut told));
         facts.extend(self.standstill.end(&mut told));
         facts.extend(self.stories.end(&mut told));
+        facts.extend(self.joined.end(&mut told));
         // A crash or a deadlock among them is told by its own words.
         let grave = |one: &Statement| one.kind < StatementKind::Exhausted;
         statements.retain(|one| grave(one) || !told.lines.contains(&one.quote.line));
