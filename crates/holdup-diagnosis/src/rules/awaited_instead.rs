@@ -96,12 +96,12 @@ fn locked(waits: &[SeenWait], rule: RuleId) -> Vec<Told> {
     let mut by_killed: BTreeMap<u32, Vec<&Unanswered<'_>>> = BTreeMap::new();
     for one in &all {
         let killed = owed(one).filter(|owed| !works(owed));
-        if let Some(killed) = killed.and_then(|owed| owed.killed.as_ref()) {
+        if let Some(killed) = killed.and_then(|owed| owed.killed.as_deref()) {
             by_killed.entry(killed.process.pid).or_default().push(one);
         }
     }
     let told = by_killed.into_values().filter_map(|servers| {
-        let killed = owed(servers.first()?)?.killed.as_ref()?;
+        let killed = owed(servers.first()?)?.killed.as_deref()?;
         let mut behind: Vec<Behind<'_>> = Vec::new();
         for one in servers.iter().flat_map(|one| &one.behind) {
             if !behind.iter().any(|known| known.process.pid == one.process.pid) {
@@ -400,14 +400,14 @@ mod tests {
     fn silent(name: &str, silent: Option<u64>, threads: u32) -> Owed {
         Owed {
             unread: true,
-            occupied: Some(Occupied {
+            occupied: Some(Box::new(Occupied {
                 by: SeenClient {
                     pid: 9,
                     name: name.to_owned(),
                 },
                 silent,
                 threads,
-            }),
+            })),
             ..Owed::default()
         }
     }
@@ -433,7 +433,7 @@ mod tests {
 
     fn killed(memory: Option<&str>, zombie: bool) -> Owed {
         Owed {
-            killed: Some(Killed {
+            killed: Some(Box::new(Killed {
                 process: SeenClient {
                     pid: 8,
                     name: "ingest".to_owned(),
@@ -445,7 +445,7 @@ mod tests {
                 memory: memory.map(str::to_owned),
                 signal: 9,
                 ago: Some(30 * S),
-            }),
+            })),
             ..Owed::default()
         }
     }

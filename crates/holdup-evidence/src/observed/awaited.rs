@@ -219,9 +219,9 @@ pub struct Owed {
     /// The file system that it writes to, if that is short of room, and who has filled it.
     pub filled: Option<FilledVolume>,
     /// Which client it reads from meanwhile, that says nothing.
-    pub occupied: Option<Occupied>,
+    pub occupied: Option<Box<Occupied>>,
     /// If it waits for a lock that it shares with other processes: who of the same service was killed.
-    pub killed: Option<Killed>,
+    pub killed: Option<Box<Killed>>,
 }
 
 /// A server that has said nothing on its connections for as long as somebody waits for it.

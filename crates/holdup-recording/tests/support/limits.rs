@@ -94,16 +94,16 @@ impl Dice {
                     by: Some(SeenClient::default()),
                     ..FilledVolume::default()
                 }),
-                occupied: Some(Occupied {
+                occupied: Some(Box::new(Occupied {
                     silent: dice.some(|_| 5),
                     threads: 1,
                     ..Occupied::default()
-                }),
-                killed: Some(Killed {
+                })),
+                killed: Some(Box::new(Killed {
                     memory: dice.some(Dice::text),
                     signal: 9,
                     ..Killed::default()
-                }),
+                })),
                 ..Owed::default()
             }),
             ..SeenWait::default()

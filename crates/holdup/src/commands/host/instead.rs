@@ -111,8 +111,8 @@ pub(super) fn tell(
     }
     for wait in waits {
         if let (Short::Answer(owed), Some(holder)) = (&mut wait.short, &wait.holder) {
-            owed.occupied = by.get(&holder.pid).cloned();
-            owed.killed = dead.get(&holder.pid).cloned();
+            owed.occupied = by.get(&holder.pid).cloned().map(Box::new);
+            owed.killed = dead.get(&holder.pid).cloned().map(Box::new);
         }
     }
 }
