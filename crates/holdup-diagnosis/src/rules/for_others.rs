@@ -29,7 +29,7 @@ pub(super) fn with_waiters(title: Title, waits: &Waits<'_>) -> Title {
     let (process, place) = (&root.process, place(&behind));
     let by = |name: &ThreadName, place: Option<&str>| {
         let place = place.unwrap_or_default();
-        if place.is_empty() && name.process == root.process {
+        if place.is_empty() && (name.process == root.process || title.contains(&name.process)) {
             // Without a place it says no more than that there is another process of that name.
             return None;
         }

@@ -232,7 +232,9 @@ impl<'a> Process<'a> {
     /// who gives to both.
     fn faced_by(&self, task: &Task) -> Vec<&'a Task> {
         let method = |one: &Task| one.place.as_ref().and_then(|place| place.symbol.clone());
-        let Some(own) = method(task) else { return Vec::new() };
+        let Some(own) = method(task) else {
+            return Vec::new();
+        };
         let Some(receiver) = go::receiver(&own) else {
             return Vec::new();
         };

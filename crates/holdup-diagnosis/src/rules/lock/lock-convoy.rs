@@ -519,10 +519,14 @@ fn convoy(run: &Run<'_>, queue: &Waits<'_>) -> Option<Finding> {
         (None, None) => Title::from(format!("{threads} threads of {who} queue{place} for one lock")).with(
             lock_turns::in_turn(run, queue, &owners, all)
                 .or_else(|| {
-                    let told = inside.as_ref().filter(|(cause, ..)| *cause != Cause::SchedRunqueue);
+                    let told = inside
+                        .as_ref()
+                        .filter(|(cause, ..)| *cause != Cause::SchedRunqueue);
                     told.map(|(_, _, wait)| beside::doing_with_peer(run, wait))
                 })
-                .map_or_else(String::new, |doing| format!(", which goes from one to the other, each {doing}")),
+                .map_or_else(String::new, |doing| {
+                    format!(", which goes from one to the other, each {doing}")
+                }),
         ),
     };
     let how = if owners.is_empty() {
@@ -543,7 +547,11 @@ fn convoy(run: &Run<'_>, queue: &Waits<'_>) -> Option<Finding> {
     let finding = RULE
         .finding(Severity::Warning, title, queue)
         .and(Evidence::new(text, say::how_known(worst.how_known)))
-        .and(inside.as_ref().map_or_else(|| say::meanwhile(worst), lock_turns::with_it))
+        .and(
+            inside
+                .as_ref()
+                .map_or_else(|| say::meanwhile(worst), lock_turns::with_it),
+        )
         .and_if(candidate.map(lock_turns::without_waiting))
         .and_if(say::clock(run, queue))
         .confidence(if owners.is_empty() {

@@ -220,8 +220,24 @@ const NOT_WELL: [&str; 9] = [
 
 /// What takes no time where all is well: that it came about at last makes a long wait for it no work.
 const SHORT: [&str; 18] = [
-    "connect", "acquir", "resolv", "authent", "lookup", "handshake", "login", "logon", "lock", "open", "clos",
-    "request", "call", "query", "send", "answer", "handl", "ping",
+    "connect",
+    "acquir",
+    "resolv",
+    "authent",
+    "lookup",
+    "handshake",
+    "login",
+    "logon",
+    "lock",
+    "open",
+    "clos",
+    "request",
+    "call",
+    "query",
+    "send",
+    "answer",
+    "handl",
+    "ping",
 ];
 
 /// Words that any two lines of one log may have: levels, threads, and what stands before a quoted line.
@@ -238,18 +254,32 @@ fn comes_about(gap: &Span) -> bool {
         return false;
     };
     let words = |text: &str| -> Vec<String> {
-        let words = text.split(|char: char| !char.is_alphabetic()).filter(|word| word.len() >= STEM - 1);
+        let words = text
+            .split(|char: char| !char.is_alphabetic())
+            .filter(|word| word.len() >= STEM - 1);
         words.map(str::to_ascii_lowercase).collect()
     };
     let (before, after) = (words(before), words(after));
-    let short = before.iter().any(|word| SHORT.iter().any(|short| word.starts_with(short)));
-    let bad = short || after.iter().any(|word| NOT_WELL.iter().any(|not| word.starts_with(not)));
+    let short = before
+        .iter()
+        .any(|word| SHORT.iter().any(|short| word.starts_with(short)));
+    let bad = short
+        || after
+            .iter()
+            .any(|word| NOT_WELL.iter().any(|not| word.starts_with(not)));
     let well = after.iter().any(|word| WELL.contains(&word.as_str()));
     let stem = |word: &String| word.chars().take(STEM).collect::<String>();
     // The participle of what was begun: `Building image`, `Image built`.
-    let same = before.iter().filter(|word| after.iter().any(|other| stem(other) == stem(word)));
+    let same = before
+        .iter()
+        .filter(|word| after.iter().any(|other| stem(other) == stem(word)));
     let same = same.filter(|word| !OF_ANY_LINE.contains(&word.as_str())).count() > 0;
-    !bad && well || !bad && same && after.iter().any(|word| word.ends_with("ed") || word == "built" || word == "sent")
+    !bad && well
+        || !bad
+            && same
+            && after
+                .iter()
+                .any(|word| word.ends_with("ed") || word == "built" || word == "sent")
 }
 
 /// The line before the gap.
@@ -302,7 +332,10 @@ mod tests {
             ("Building image api:1.2", "Image built"),
             ("INFO Uploading to s3://backups/shop", "INFO Upload finished"),
             ("Starting 'test:e2e'...", "Finished 'test:e2e' after 2.67 min"),
-            ("Waiting for rollout: 1 out of 2 new replicas", "deployment \"api\" successfully rolled out"),
+            (
+                "Waiting for rollout: 1 out of 2 new replicas",
+                "deployment \"api\" successfully rolled out",
+            ),
         ] {
             assert!(comes_about(&gap(before, after)), "{before} | {after}");
         }

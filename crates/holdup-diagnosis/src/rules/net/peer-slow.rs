@@ -257,7 +257,9 @@ fn is_held_back(run: &Run<'_>, group: &Waits<'_>) -> bool {
     let requests = run.attributed.requests.as_ref();
     let answers = requests.is_none_or(|requests| requests.open == 0);
     let all = run.attributed.waits.iter();
-    let alone = all.filter(|wait| wait.cause == group.cause() && thread(wait).0 == one.0).all(|wait| thread(wait) == one);
+    let alone = all
+        .filter(|wait| wait.cause == group.cause() && thread(wait).0 == one.0)
+        .all(|wait| thread(wait) == one);
     run.attributed.of_threads && for_event && answers && alone
 }
 

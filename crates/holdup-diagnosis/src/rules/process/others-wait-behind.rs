@@ -7,8 +7,8 @@ use crate::machine::sessions::Titled;
 use crate::rules::name_chain::Chain;
 use crate::rules::roots_said::{MAX_NAMES, Words};
 use crate::rules::{
-    Extend, Generality, Rule, RuleId, Run, awaited, awaited_instead, awaited_withheld, duration, fires_all, frozen,
-    live_sessions, percent, quota_users, say,
+    Extend, Generality, Rule, RuleId, Run, awaited, awaited_instead, awaited_withheld, duration, fires_all,
+    frozen, live_sessions, percent, quota_users, say,
 };
 use holdup_evidence::units::bytes as size;
 use holdup_evidence::{Cause, Ns};
@@ -87,7 +87,10 @@ fn check(run: &Run<'_>) -> Verdict {
     let (longer, first): (Vec<&Root<'_>>, Vec<&Root<'_>>) =
         first.into_iter().partition(|root| root.longest() >= longest);
     let told = |roots: Vec<&Root<'_>>| -> Vec<Finding> {
-        roots.into_iter().map(|root| weighed(root, &words, wall)).collect()
+        roots
+            .into_iter()
+            .map(|root| weighed(root, &words, wall))
+            .collect()
     };
     fires_all([told(longer), withheld, told(first), limits, told(last)].concat())
 }

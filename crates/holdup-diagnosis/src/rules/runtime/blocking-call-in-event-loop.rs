@@ -330,9 +330,7 @@ fn finding(run: &Run<'_>, waits: &Waits<'_>, of: Loop) -> Finding {
             let workers: BTreeSet<u32> = waits.iter().map(|wait| wait.asker.name.tid).collect();
             let workers = say::several(workers.len() as u64, "worker thread");
             let process = say::name_or(&name.process, "the program");
-            Title::from(format!(
-                "{place} {blocks} {workers} of tokio in {process}{long}"
-            ))
+            Title::from(format!("{place} {blocks} {workers} of tokio in {process}{long}"))
         }
     };
     let title = title.with(format!(": {why}{peer}")).with(beside);
