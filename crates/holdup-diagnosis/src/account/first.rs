@@ -7,6 +7,9 @@ use super::Rank;
 use holdup_evidence::observed::{Statement, StatementKind};
 use std::collections::HashMap;
 
+/// Nanoseconds within which something has to fail behind the first failure: what comes hours later follows from something else.
+const SOON: i128 = 3_600_000_000_000;
+
 /// The first failure of an artefact, with the gravest and most frequent of those after it.
 #[derive(Debug)]
 pub(super) struct First<'a> {
@@ -60,7 +63,14 @@ impl<'a> Firsts<'a> {
             let mut others = all.iter().copied().filter(|one| !std::ptr::eq(*one, first));
             // Of a text without times it is not known what came first.
             let named = first.first.is_some() && !first.blames.is_empty();
-            if !named || !others.clone().all(may_follow) {
+            let soon = |one: &Statement| {
+                let later = one
+                    .first
+                    .zip(first.first)
+                    .and_then(|(one, first)| one.since(first));
+                later.is_some_and(|later| (0..=SOON).contains(&later))
+            };
+            if !named || !others.clone().all(may_follow) || !others.clone().any(soon) {
                 return None;
             }
             let gravest = others.clone().map(|one| rank(one.kind)).min()?;
@@ -191,6 +201,10 @@ mod tests {
             Some(How::NoAnswer),
         );
         named.blames[0].of = "10.0.0.7".to_owned();
-        assert!(!first_line(vec![denied, named]).contains("since then"));
+        assert!(!first_line(vec![denied.clone(), named]).contains("since then"));
+        let mut next_day = gave_up;
+        next_day.quote.line = 7;
+        next_day.first = Some(When::Unix(86_400_000_000_000));
+        assert!(!first_line(vec![denied, next_day]).contains("since then"));
     }
 }

@@ -487,11 +487,8 @@ fn happened(line: &[u8], from: usize, behind: usize, timed_out: bool) -> bool {
         return false;
     }
     let before = line.get(from.saturating_sub(BEFORE)..from).unwrap_or_default();
-    // A line begins with the time since its program's start: `[7217.868s]`.
-    if from == 1 && before == b"[" && rest.starts_with(b"]") {
-        return false;
-    }
-    if before == b"up "
+    if is_mark(before, rest, from)
+        || before == b"up "
         || before.ends_with(b" up ")
         || is_of_option(before)
         || is_bound(before, line.get(from..behind))
@@ -525,6 +522,13 @@ fn happened(line: &[u8], from: usize, behind: usize, timed_out: bool) -> bool {
                 .is_some_and(|word| word.eq_ignore_ascii_case(b"expir"));
         !(begins && ends) || timed_out && found.pattern().as_usize() < TIMEOUTS.len()
     })
+}
+
+/// Whether a line begins with the time since its program's start, where a report stands: `[7217.868s]`, `[ 10s ] 4100 ops`, `[t=10s]`.
+fn is_mark(before: &[u8], rest: &[u8], from: usize) -> bool {
+    let of_line = from == before.len();
+    let closed = rest.trim_ascii_start().starts_with(b"]");
+    of_line && closed && matches!(before.trim_ascii(), b"[" | b"[t=")
 }
 
 /// Whether the word before a number is an option of a command: `stress -t 600s`, `--timeout 5s`.

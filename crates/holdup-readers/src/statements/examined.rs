@@ -85,6 +85,13 @@ impl Examined {
         if documents < MIN_DOCUMENTS || documents / returned.max(1) < MIN_DOCUMENTS_FOR_ONE {
             return;
         }
+        // It counts or sums up what it reads, and returns little whatever its index is.
+        if [&b"$group"[..], b"$count"]
+            .iter()
+            .any(|stage| find(line, stage).is_some())
+        {
+            return;
+        }
         self.times += 1;
         if self
             .worst
@@ -199,6 +206,9 @@ mod tests {
         let text = "{\"msg\":\"Slow query\",\"attr\":{\"ns\":\"a.b\",\"docsExamined\":500000,\"nreturned\":500000,\"durationMillis\":900}}\n\
             {\"msg\":\"Slow query\",\"attr\":{\"ns\":\"a.b\",\"docsExamined\":2000,\"nreturned\":1}}\n";
         assert_eq!(told(text), Vec::<String>::new());
+        let counts = "{\"msg\":\"Slow query\",\"attr\":{\"ns\":\"a.b\",\"command\":{\"aggregate\":\"b\",\"pipeline\":[{\"$group\":{\"_id\":null}}]},\
+            \"docsExamined\":500000,\"nreturned\":1,\"durationMillis\":900}}\n";
+        assert_eq!(told(counts), Vec::<String>::new());
         assert_eq!(
             told("nreturned docsExamined:9999999\nnreturned:\n"),
             Vec::<String>::new()

@@ -8,6 +8,7 @@ use crate::numbers::{decimal, words};
 use holdup_evidence::Ns;
 use holdup_evidence::observed::StatementKind;
 use holdup_evidence::units::duration;
+use std::collections::HashSet;
 
 /// Rows from which it is a list, and lists that are told.
 const MIN_ROWS: u64 = 3;
@@ -20,6 +21,12 @@ const MAX_NAME_BYTES: usize = 120;
 /// The part from which a row is the sum of all, and below which none stands out; per cent.
 const ALL: f64 = 99.9;
 const STANDS_OUT: f64 = 40.0;
+
+/// The sum of all parts above which they are no parts of one whole; per cent.
+const MAX_SUM: f64 = 105.0;
+
+/// Names of one list that are kept.
+const MAX_NAMES: usize = 1_000;
 
 /// The longest time that is believed, nanoseconds: ten years.
 const MAX_NS: f64 = 3e17;
@@ -43,7 +50,19 @@ struct List {
     largest: Option<(f64, f64, u64, String, String)>,
     /// The longest time of all rows: that of the sum, where one is there.
     whole_ns: f64,
+    /// The sum of the parts, without rows that are all of it.
+    sum: f64,
+    names: HashSet<String>,
+    /// Whether a name came twice: then it is progress.
+    again: bool,
     last: u64,
+}
+
+impl List {
+    /// Whether its rows are parts of one whole, and neither progress nor counted up from row to row.
+    fn is_of_parts(&self) -> bool {
+        self.rows >= MIN_ROWS && !self.again && self.sum <= MAX_SUM
+    }
 }
 
 /// Follows the lists of one artefact.
@@ -76,13 +95,19 @@ impl SharedLists {
             .largest
             .as_ref()
             .is_none_or(|(largest, ..)| percent > *largest);
+        if percent < ALL {
+            list.sum += percent;
+        }
+        if list.names.len() < MAX_NAMES {
+            list.again |= !list.names.insert(name.clone());
+        }
         if percent < ALL && larger {
             list.largest = Some((percent, ns, number, name, figures));
         }
     }
 
     fn close(&mut self) {
-        let Some(list) = self.list.take().filter(|list| list.rows >= MIN_ROWS) else {
+        let Some(list) = self.list.take().filter(List::is_of_parts) else {
             return;
         };
         let Some((percent, ns, line, name, figures)) =
@@ -202,6 +227,8 @@ mod tests {
             "[ 10%] a\n[ 20%] b\n[ 90%] c\n",
             "a 1.0 s 90%\nb 0.1 s 10%\n",
             "a 1 MB 90%\nb 2 MB 5%\nc 3 MB 5%\n",
+            "Copying: elapsed 10s (10%)\nCopying: elapsed 20s (20%)\nCopying: elapsed 60s (60%)\n",
+            "within 5 ms 80%\nunder 10 ms 95%\nbelow 20 ms 99%\n",
             "% s %\n1 s %\na s 3%\n",
         ] {
             let all = said(text);

@@ -27,7 +27,7 @@ use holdup_evidence::observed::{Statement, StatementKind};
 use meant::names_counts;
 pub(super) use records::Records;
 pub(super) use states::of_pairs;
-use states::{bad, bad_switch, complaint, explains, is_done, is_somebody, is_switch};
+use states::{bad, bad_switch, complaint, explains, is_done, is_of_service, is_somebody, is_switch};
 pub(super) use top_events::TopEvents;
 
 /// Columns of a table, and bytes of a line, that are looked at.
@@ -506,6 +506,7 @@ impl Table {
             .into_iter()
             .any(|(column, cell)| column.is_state() && is_done(cell));
         let of_cpus = is_of_cpus(self.columns.iter().map(|column| column.name.as_str()));
+        let of_service = self.columns.iter().any(|column| is_of_service(&column.name));
         for (at, cell) in row.cells.iter().enumerate() {
             let Some(column) = self.columns.get_mut(at) else {
                 continue;
@@ -517,7 +518,7 @@ impl Table {
                 // `latest_fail_reason` is both by its name.
                 (_, true) => complaint(cell),
                 (true, _) => bad(cell),
-                _ if !done => bad_switch(&column.name, cell),
+                _ if !done => bad_switch(&column.name, cell, of_service),
                 _ => None,
             };
             if let Some(kind) = wrong {

@@ -127,6 +127,8 @@ fn what_is_no_length() {
         "every 10s",
         "interval: 5 s",
         "keepalive_timeout 65s",
+        "[ 10s ] 4100 operations",
+        "[t=10s] 4100 operations",
         "seen 5 minutes ago",
         "at 10:11:12.500 s",
         "v1.2.3s",

@@ -27,13 +27,11 @@ const WELL: [&str; 3] = ["UpToDate", "Diskless", "Consistent"];
 const CONNECTED: [&str; 1] = ["Connected"];
 
 /// What is said of a copy that waits for another one, or for a person.
-const COPIES: [&str; 10] = [
+const COPIES: [&str; 8] = [
     "SyncSource",
     "SyncTarget",
     "PausedSyncS",
     "PausedSyncT",
-    "VerifyS",
-    "VerifyT",
     "WFBitMapS",
     "WFBitMapT",
     "StartingSyncS",
@@ -361,7 +359,10 @@ impl Resource {
 impl Row {
     fn is_well(&self) -> bool {
         WELL.contains(&self.state.as_str())
-            || matches!(self.state.as_str(), "TieBreaker" | "Created" | "InUse")
+            || matches!(
+                self.state.as_str(),
+                "TieBreaker" | "Created" | "InUse" | "DELETING"
+            )
     }
 
     fn told(&self) -> Option<(StatementKind, String)> {

@@ -2,6 +2,7 @@
 //!
 //! In: rows of one list, with the parent where the list has it, and in the list's order. Out: a statement about the job of which most copies run.
 
+use crate::find::find;
 use crate::gather::text_of;
 use std::collections::{HashMap, HashSet};
 
@@ -67,6 +68,14 @@ fn asked(command: &[u8]) -> Option<&[u8]> {
         .map(<[u8]>::trim_ascii)
 }
 
+/// Whether a command is another one for each user: `cd ~/site && php cron.php`.
+fn of_home(command: &[u8]) -> bool {
+    command.contains(&b'~')
+        || [&b"$HOME"[..], b"${HOME", b"$USER"]
+            .iter()
+            .any(|of| find(command, of).is_some())
+}
+
 impl Piled {
     /// Takes a row; its command without the lines of a forest.
     pub(crate) fn row(&mut self, pid: Option<u32>, parent: Option<u32>, command: &[u8], line: u64) {
@@ -81,7 +90,7 @@ impl Piled {
             }
             return;
         }
-        let Some(asked) = asked(command).filter(|asked| !asked.is_empty()) else {
+        let Some(asked) = asked(command).filter(|asked| !asked.is_empty() && !of_home(asked)) else {
             return;
         };
         if self.jobs.len() < MAX_ROWS {
@@ -103,8 +112,10 @@ impl Piled {
             Some(parent) => all.crons.contains(&parent),
             None => job.below_cron,
         };
+        // A list that was taken several times has the same process several times.
+        let mut seen = HashSet::new();
         let mut copies: HashMap<&[u8], Vec<&Job>> = HashMap::new();
-        for job in all.jobs.iter().filter(of_cron) {
+        for job in all.jobs.iter().filter(of_cron).filter(|job| seen.insert(job.pid)) {
             copies.entry(&job.command).or_default().push(job);
         }
         let most = copies
@@ -120,7 +131,7 @@ impl Piled {
         let more = if jobs.len() > MAX_TOLD { ", …" } else { "" };
         let text = format!(
             "{} copies of the cron job `{}` run at once (pids {}{more}), each under a process of cron of its own: the earlier runs have not ended when \
-             cron starts the next, and they pile up; nothing keeps a second one from starting (flock -n)",
+             cron starts the next, and they pile up",
             jobs.len(),
             text_of(command),
             pids.join(", ")
@@ -183,6 +194,20 @@ mod tests {
             run(603, "c.sh")
         );
         assert_eq!(piled(&others), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_same_list_again_and_jobs_of_several_homes() {
+        let list = "UID        PID  PPID  C STIME TTY          TIME CMD\nroot       500     1  0 Mar01 ?        00:00:03 crond\n\
+            root       601   500  0 10:01 ?        00:00:00 /bin/sh -c backup.sh\n";
+        assert_eq!(piled(&list.repeat(3)), Vec::<String>::new());
+        let run = |pid: u32| {
+            format!(
+                "u{pid}      {pid}   500  0 10:01 ?        00:00:00 /bin/sh -c cd ~/site && php cron.php\n"
+            )
+        };
+        let homes = format!("{list}{}{}{}", run(701), run(702), run(703));
+        assert_eq!(piled(&homes), Vec::<String>::new());
     }
 
     #[test]

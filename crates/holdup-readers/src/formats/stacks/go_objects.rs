@@ -17,8 +17,9 @@ const MAX_METHODS: usize = 12;
 const MAX_OTHERS: usize = 4;
 
 /// What the names of methods begin or end with in which a goroutine rests for as long as the program runs, with no lock.
-const RESTS: [&str; 10] = [
-    "run", "serve", "start", "listen", "loop", "watch", "wait", "accept", "monitor", "work",
+const RESTS: [&str; 16] = [
+    "run", "serve", "start", "listen", "loop", "watch", "wait", "accept", "monitor", "work", "janitor",
+    "clean", "sweep", "tick", "alive", "flush",
 ];
 
 /// Whether a goroutine may be in a method for as long as the program runs: `(*Server).ListenAndServe`, `(*pool).runLoop`.
@@ -33,6 +34,8 @@ fn rests(method: &str) -> bool {
 #[derive(Debug, Default)]
 struct Object {
     waiting: u64,
+    /// Whether one of them does so for a minute or more, from which Go tells it.
+    long: bool,
     /// The method in which the first of them waits.
     method: String,
     others: Vec<Other>,
@@ -109,6 +112,7 @@ impl Objects {
             let object = self.all.entry(receiver).or_default();
             if waits_in_it {
                 object.waiting += 1;
+                object.long |= since.is_some();
                 if object.method.is_empty() {
                     object.method = method;
                 }
@@ -134,7 +138,7 @@ impl Objects {
         let all = std::mem::take(&mut self.all);
         let candidates = all
             .iter()
-            .filter(|(_, object)| object.waiting > 0 && object.others.len() == 1);
+            .filter(|(_, object)| (object.waiting > 1 || object.long) && object.others.len() == 1);
         let Some((receiver, object)) =
             candidates.max_by_key(|(receiver, object)| (object.waiting, *receiver))
         else {
@@ -201,7 +205,10 @@ mod tests {
                 .replace("goroutine 32", "goroutine 39")
         );
         let unsure = DUMP.replace("refill(0xc000010000)", "refill(0xc000010000?)");
-        for text in [another, several, unsure] {
+        let rests = DUMP.replace("refill", "janitor");
+        let moment = DUMP.split("\n\n").take(2).collect::<Vec<_>>().join("\n\n");
+        let moment = moment.replace("Lock, 57 minutes", "Lock");
+        for text in [another, several, unsure, rests, moment] {
             assert!(said(&text).is_empty(), "{:?}", said(&text));
         }
     }

@@ -26,14 +26,19 @@ const IDLE: [&str; 7] = [
     "NSApplication run",
 ];
 
-/// Functions in which a thread waits for another one, and for what.
-const LOCKS: [(&str, &str); 6] = [
+/// Functions in which a thread waits for another one that has what it wants, and for what. Those that call others of these come first.
+const LOCKS: [(&str, &str); 4] = [
     ("__psynch_mutexwait", "a mutex that another thread has"),
     ("__psynch_rw", "a read-write lock that another thread has"),
-    ("__psynch_cvwait", "a condition that nobody signals"),
-    ("semaphore_wait_trap", "a semaphore that nobody signals"),
-    ("__ulock_wait", "a lock, or the end of a thread"),
     ("_dispatch_sync", "a queue on which another thread works"),
+    ("_os_unfair_lock_lock_slow", "a lock that another thread has"),
+];
+
+/// Functions in which a thread waits for another one, or as one that has nothing to do.
+const WAITS: [(&str, &str); 3] = [
+    ("__psynch_cvwait", "for a condition, or for want of work"),
+    ("semaphore_wait_trap", "for a semaphore, or for want of work"),
+    ("__ulock_wait", "for a lock, or the end of a thread"),
 ];
 
 fn recognise(head: &[u8]) -> Sureness {
@@ -120,17 +125,15 @@ impl TextReader for Reader {
             && !read
                 .path
                 .iter()
-                .any(|(name, _)| LOCKS.iter().any(|(lock, _)| name.starts_with(lock)))
+                .any(|(name, _)| LOCKS.iter().chain(&WAITS).any(|(wait, _)| name.starts_with(wait)))
         {
             return;
         }
-        let lock = LOCKS.iter().find(|(begin, _)| {
-            read.path
-                .iter()
-                .rev()
-                .take(4)
-                .any(|(name, _)| name.starts_with(begin))
-        });
+        let is_in = |(begin, _): &&(&str, &str)| {
+            let mut innermost = read.path.iter().rev().take(4);
+            innermost.any(|(name, _)| name.starts_with(begin))
+        };
+        let (lock, wait) = (LOCKS.iter().find(is_in), WAITS.iter().find(is_in));
         let of_system = |image: &str| image.starts_with("lib") || image == "dyld" || image.is_empty();
         let caller = read
             .path
@@ -141,7 +144,7 @@ impl TextReader for Reader {
         let caller = caller.map_or_else(String::new, |(name, image)| {
             format!(", called by {name} of {image}")
         });
-        let idle = lock.is_none()
+        let idle = lock.or(wait).is_none()
             && read
                 .path
                 .iter()
@@ -159,10 +162,15 @@ impl TextReader for Reader {
                     "the main thread waits for the next event in nearly all of {samples:.0} samples, in {last}, as one that has nothing to do"
                 ),
             ),
-            None => (
-                StatementKind::Took,
-                format!("the main thread stands in {last} in nearly all of {samples:.0} samples{caller}"),
-            ),
+            None => {
+                let what = wait.map_or_else(String::new, |(_, what)| format!(": it waits {what}"));
+                (
+                    StatementKind::Took,
+                    format!(
+                        "the main thread stands in {last} in nearly all of {samples:.0} samples{caller}{what}"
+                    ),
+                )
+            }
         };
         out.statement(statements::one(kind, None, quote, text));
     }
@@ -207,6 +215,16 @@ mod tests {
     fn one_that_waits_for_events_is_idle() {
         let leaf = "CFRunLoopRunSpecific  (in CoreFoundation) + 600  [0x3]\n    +       2652 mach_msg_trap  (in libsystem_kernel.dylib) + 8  [0x4]";
         assert_eq!(said(&tree(leaf)).unwrap().0, StatementKind::WithinNorm);
+    }
+
+    #[test]
+    fn one_that_waits_for_a_condition_may_have_nothing_to_do() {
+        let (kind, text) = said(&tree("__psynch_cvwait  (in libsystem_kernel.dylib) + 10  [0x3]")).unwrap();
+        assert_eq!(kind, StatementKind::Took);
+        assert!(
+            text.ends_with("it waits for a condition, or for want of work"),
+            "{text}"
+        );
     }
 
     #[test]

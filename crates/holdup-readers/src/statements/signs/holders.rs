@@ -46,6 +46,9 @@ const HAD_BY: [&str; 6] = [
     " holder=",
 ];
 
+/// What ends a wait, and what ends that somebody has something. Small letters.
+const ENDS: [&str; 3] = [" acquired ", " obtained ", " released "];
+
 /// Words that may stand between those and a name.
 const KINDS: [&str; 18] = [
     "the",
@@ -93,6 +96,8 @@ pub(super) struct Holders {
     named: HashSet<String, foldhash::fast::FixedState>,
     looks: u32,
     parsed: u32,
+    /// Whether the text tells ends of waits at all: then a wait whose end was not looked for may be over.
+    tells_ends: bool,
     /// Other lines that begin with a name, by that name: what those do who only have something.
     others: HashMap<String, (u64, String), foldhash::fast::FixedState>,
 }
@@ -120,6 +125,16 @@ fn name(text: &str) -> Option<String> {
     (is_name && marked).then(|| found.to_owned())
 }
 
+/// What somebody waits for or has: a name with a mark of its own, and no count, no length of time and no name of a program:
+/// `waiting for 5 seconds`, `waiting for Kafka`.
+fn thing(text: &str) -> Option<String> {
+    let has_mark = |found: &String| {
+        let marked = found.contains(|char: char| char.is_ascii_digit() || "_/.-:".contains(char));
+        marked && found.contains(char::is_alphabetic) && length_ns(found).is_none()
+    };
+    name(text).filter(has_mark)
+}
+
 /// Where one of these words stands, and where they end.
 fn at(small: &str, known: &[&str]) -> Option<(usize, usize)> {
     let each = known
@@ -128,9 +143,10 @@ fn at(small: &str, known: &[&str]) -> Option<(usize, usize)> {
     each.min()
 }
 
-/// Who says it: a name within quotation marks, else the last name before the verb.
+/// Who says it: a name within quotation marks at the beginning of the line, else the last name before the verb.
 fn subject(before: &str) -> Option<String> {
-    let quoted = before.split_once('"').and_then(|(_, rest)| rest.split_once('"'));
+    let quoted = before.trim_start().strip_prefix('"');
+    let quoted = quoted.and_then(|rest| rest.split_once('"'));
     if let Some((quoted, _)) =
         quoted.filter(|(quoted, _)| !quoted.is_empty() && quoted.len() <= MAX_NAME_BYTES)
     {
@@ -150,7 +166,26 @@ fn subject(before: &str) -> Option<String> {
     ];
     let mut words = before.split_whitespace().rev();
     let last = words.find(|word| !auxiliary.contains(&bare(word)))?;
-    name(last)
+    // `msg="worker-1 waits for …`.
+    name(bare(last).rsplit('"').next()?)
+}
+
+/// Whose wait or whose hold a line ends, and whether it is a hold.
+fn ended(text: &str) -> Option<(String, bool)> {
+    let small = text.to_ascii_lowercase();
+    let (from, behind) = at(&small, &ENDS).filter(|_| small.len() == text.len())?;
+    // `acquired it after waiting for 5 ms`, but not `has acquired a, waits for b`.
+    let waits = at(&small, &WAITS).map(|(at, _)| at);
+    let waits_still = waits.is_some_and(|waits| {
+        let between = small.get(from..waits);
+        between.is_none_or(|between| !between.ends_with(" after"))
+    });
+    // `lock a-1 was released by w-2`.
+    let who = match text.get(behind..)?.strip_prefix("by ") {
+        Some(who) => name(who)?,
+        None => subject(text.get(..from)?)?,
+    };
+    (!waits_still).then(|| (who, small.contains(" released ")))
 }
 
 /// The length that a line has behind `for` or `since`.
@@ -167,15 +202,14 @@ impl Said {
         if small.len() != text.len() {
             return None;
         }
-        let behind =
-            |place: Option<(usize, usize)>| place.and_then(|(_, end)| text.get(end..)).and_then(name);
+        let behind = |place: Option<(usize, usize)>| place.and_then(|(_, end)| text.get(end..));
         let (waits, has, had_by) = (at(&small, &WAITS), at(&small, &HAS), at(&small, &HAD_BY));
         let verb = [waits, has].into_iter().flatten().min()?;
         let who = subject(text.get(..verb.0)?)?;
         let said = Said {
-            wants: behind(waits),
-            had_by: waits.and(behind(had_by)),
-            has: behind(has),
+            wants: behind(waits).and_then(thing),
+            had_by: waits.and(behind(had_by)).and_then(name),
+            has: behind(has).and_then(thing),
             ns: length(text),
             line,
             text: shape::sentence(text.as_bytes(), 0)
@@ -198,12 +232,18 @@ impl Said {
 impl Holders {
     /// Whether no more lines are taken apart.
     pub(super) fn is_spent(&self) -> bool {
-        self.parsed >= MAX_PARSED || self.said.len() >= MAX_LINES
+        self.parsed >= MAX_PARSED
     }
 
     /// Takes a line with one of the words.
     pub(super) fn line(&mut self, text: &str, number: u64) {
         self.parsed = self.parsed.saturating_add(1);
+        if let Some((who, released)) = ended(text) {
+            self.tells_ends = true;
+            let by_him = |one: &Said| released && one.had_by.as_deref() == Some(who.as_str());
+            self.said.retain(|one| one.who != who && !by_him(one));
+            return;
+        }
         if self.said.len() < MAX_LINES
             && let Some(said) = Said::of(text, number)
         {
@@ -243,7 +283,8 @@ impl Holders {
     /// Whom each one waits for.
     fn edges(&self) -> Vec<(&Said, &str)> {
         let has = |what: &str| {
-            let mut all = self.said.iter();
+            // Who said so last has it now.
+            let mut all = self.said.iter().rev();
             all.find(|said| said.has.as_deref() == Some(what))
                 .map(|said| said.who.as_str())
         };
@@ -274,6 +315,9 @@ impl Holders {
     /// What they say together.
     pub(super) fn end(&mut self, told: &mut Told) -> Vec<Fact> {
         let all = std::mem::take(self);
+        if all.tells_ends && all.is_spent() {
+            return Vec::new();
+        }
         let edges = all.edges();
         let fact = match circle(&edges) {
             Some(circle) => Some(all.deadlock(&circle, told)),
@@ -309,7 +353,9 @@ impl Holders {
             .into_iter()
             .max_by_key(|(root, waiting)| (waiting.len(), std::cmp::Reverse(root.to_owned())))?;
         let mut names: Vec<&str> = waiting.iter().map(|said| said.who.as_str()).collect();
-        names.dedup();
+        // Who polls says so again and again.
+        let mut seen = HashSet::new();
+        names.retain(|name| seen.insert(*name));
         let own = |said: &&Said| said.who == root;
         let does = self.said.iter().find(own).map(|said| said.text.as_str());
         let does = does.or_else(|| self.others.get(root).map(|(_, text)| text.as_str()));
@@ -427,11 +473,27 @@ mod tests {
     }
 
     #[test]
+    fn who_has_it_now_and_waiters_that_say_so_twice() {
+        let text = "worker-1 holds lease-7\nworker-1 released lease-7\nworker-2 holds lease-7\nworker-3 waits for lease-7\n\
+            worker-4 waits for lease-7\nworker-3 waits for lease-7\n";
+        let all = said(text);
+        let words = "worker-2 has lease-7, for which 2 wait (worker-3, worker-4)";
+        assert!(all.iter().any(|(_, text)| text.starts_with(words)), "{all:?}");
+    }
+
+    #[test]
     fn sentences_and_who_waits_for_nobody_say_nothing() {
         for text in [
             "server is waiting for connections\nworker-1 holds nothing\n",
             "job-1 acquired lock L1\njob-1 released lock L1\njob-2 acquired lock L1\n",
             "T1 waiting for lock L1 held by T1\n",
+            "worker-1 waiting for lock cache-a held by worker-2\nworker-1 acquired lock cache-a\nworker-2 waiting for lock cache-b held by worker-1\n\
+                worker-2 acquired lock cache-b after waiting for 5 ms\n",
+            "w-1 waiting for lock a-1 held by w-2\nlock a-1 was acquired by w-1\nw-2 waiting for lock b-1 held by w-1\nlock b-1 acquired by w-2\n",
+            "worker-1 holds lease-7\nworker-1 released lease-7\nworker-3 waits for lease-7\nworker-4 waits for lease-7\n",
+            "Worker-1 waiting for 5 seconds\nWorker-2 waiting for 5s\nnode-1 holds 5 shards\nnode-1 holds 5s\n",
+            "consumer-1 is waiting for Kafka\nconsumer-2 is waiting for Kafka\nbroker-1 owns Kafka topic orders\n",
+            "ts=\"10:00\" msg=\"w-1 waiting for lock cache-a held by w-3\"\nts=\"10:01\" msg=\"w-1 waiting for lock cache-a held by w-3\"\n",
             "thread T3 waiting for work on queue Q1\nthread T4 waiting for work on queue Q1\n",
         ] {
             let all = said(text);

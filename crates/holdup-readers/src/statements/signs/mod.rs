@@ -85,9 +85,15 @@ const WORDS: &[(For, &[&str])] = &[
             " holding ",
             " owns ",
             "has locked ",
+            " acquired ",
+            " obtained ",
+            " released ",
         ],
     ),
-    (For::OpenFiles, &["max open files", "ulimit -n", "wc -l"]),
+    (
+        For::OpenFiles,
+        &["max open files", "ulimit -n", "wc -l", "/limits"],
+    ),
     (For::Over, &["threshold", "limit"]),
     (For::Parts, &["data", "load", "input_time"]),
     (

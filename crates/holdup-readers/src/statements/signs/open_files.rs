@@ -10,6 +10,9 @@ use holdup_evidence::observed::StatementKind;
 /// The part of the limit from which it is reached: lsof counts a heading, and files that are no descriptors.
 const REACHED: f64 = 0.97;
 
+/// The part of the limit above which the count is of another process, or the limit was raised.
+const PAST: f64 = 1.05;
+
 /// Bytes of a path or a command that name the process.
 const MAX_NAME_BYTES: usize = 40;
 
@@ -25,8 +28,19 @@ enum Next {
 pub(super) struct OpenFiles {
     next: Option<(Next, u64)>,
     limit: Option<f64>,
+    /// The process whose limits were asked for last, and the one that the limit is of, where a command names it.
+    asked: Option<String>,
+    limit_of: Option<String>,
     count: Option<(f64, u64)>,
     of: String,
+}
+
+/// What names a process behind some words.
+fn process<'a>(text: &'a str, words: &str) -> Option<&'a str> {
+    let rest = text.split_once(words)?.1.trim_start();
+    let end = rest.find(|char: char| !char.is_alphanumeric() && char != '$');
+    let pid = rest.get(..end.unwrap_or(rest.len()))?;
+    (!pid.is_empty() && pid.len() <= MAX_NAME_BYTES).then_some(pid)
 }
 
 /// The process whose descriptors a command counts: `/proc/881/fd`, `lsof -p 881`.
@@ -34,16 +48,7 @@ fn counted(text: &str) -> Option<&str> {
     if !text.contains("wc -l") {
         return None;
     }
-    let pid = |rest: &'_ str| {
-        rest.find(|char: char| !char.is_alphanumeric() && char != '$')
-            .unwrap_or(rest.len())
-    };
-    let behind = |words: &str| {
-        let (_, rest) = text.split_once(words)?;
-        let rest = rest.trim_start();
-        rest.get(..pid(rest))
-            .filter(|pid| !pid.is_empty() && pid.len() <= MAX_NAME_BYTES)
-    };
+    let behind = |words: &str| process(text, words);
     match text.contains("/fd") {
         true => behind("/proc/"),
         false => behind("lsof -p").or_else(|| behind("lsof -n -p")),
@@ -63,13 +68,16 @@ impl OpenFiles {
             && let Ok(value) = text.trim().parse::<f64>()
         {
             match next {
-                Next::Limit => self.limit = Some(value),
+                Next::Limit => (self.limit, self.limit_of) = (Some(value), None),
                 Next::Count => self.count = Some((value, number)),
             }
             return;
         }
         if let Some(rest) = text.strip_prefix("Max open files") {
             self.limit = rest.split_whitespace().next().and_then(|soft| soft.parse().ok());
+            self.limit_of = self.asked.take();
+        } else if let Some(of) = process(text, "/proc/").filter(|_| text.contains("/limits")) {
+            self.asked = Some(of.to_owned());
         } else if let Some(of) = counted(text) {
             of.clone_into(&mut self.of);
             self.next = Some((Next::Count, number));
@@ -82,7 +90,8 @@ impl OpenFiles {
     pub(super) fn end(&mut self, told: &mut Told) -> Option<Fact> {
         let read = std::mem::take(self);
         let (limit, (count, line)) = (read.limit?, read.count?);
-        if limit <= 0.0 || count < REACHED * limit {
+        let reached = limit > 0.0 && (REACHED * limit..=PAST * limit).contains(&count);
+        if !reached || read.limit_of.is_some_and(|of| of != read.of) {
             return None;
         }
         told.add(line);
@@ -131,6 +140,8 @@ mod tests {
             "$ ls /proc/712/fd | wc -l\n1024\n",
             "$ ulimit -n\nunlimited\n$ ls /proc/712/fd | wc -l\n1024\n",
             "$ ulimit -n\n1024\n$ cat log | wc -l\n5000\n",
+            "$ ulimit -n\n1024\n$ ls /proc/881/fd | wc -l\n3120\n",
+            "$ cat /proc/1/limits\nMax open files            1024                 4096                 files\n$ ls /proc/881/fd | wc -l\n1024\n",
         ] {
             let all = said(text);
             assert!(

@@ -150,7 +150,11 @@ fn used_up(text: &str) -> Option<(u64, u64)> {
         sizes.any(|(_, size)| *size > used)
     };
     let free = of(&FREE);
-    let at_limit = || free.is_none() && of(&LIMITS).is_some_and(|limit| limit == used);
+    // `active=12 max=12 limit=64`: the most that were in use, and not as many as may be.
+    let at_limit = || {
+        let limits = pairs.iter().filter(|(name, _)| LIMITS.contains(&name.as_str()));
+        free.is_none() && limits.map(|(_, limit)| *limit).max() == Some(used)
+    };
     let spent = (free == Some(0) || at_limit()) && used > 0 && !grows(used) && !text.contains(GROWS);
     spent.then_some((used, waiting))
 }
@@ -314,6 +318,7 @@ mod tests {
             "tests 8/8 passed, 3 pending",
             "container 1/1 running, waiting for 3 probes",
             "active=3 max=50 pending=2",
+            "stats pool=main active=12 max=12 waiting=1 limit=64",
             "20 of 20 files copied, 3 pending",
         ] {
             let all = used_up(text).or_else(|| super::used_up_in_words(text));

@@ -103,6 +103,11 @@ const THERE: [&str; 7] = [
     "is up",
     "is_up",
 ];
+/// What the name of a column has in it where the rows are parts of a service: a user or a headset may be away.
+const OF_SERVICES: [&str; 9] = [
+    "node", "host", "server", "member", "replica", "broker", "peer", "brick", "osd",
+];
+
 const WORKS: [&str; 4] = ["healthy", "in sync", "is_healthy", "operational"];
 
 /// Whether a column says whether its row is there or works.
@@ -113,14 +118,20 @@ pub(super) fn is_switch(column: &str) -> bool {
         .any(|name| column.eq_ignore_ascii_case(name))
 }
 
-/// What a row is whose column says `N` where it should be `Y`.
-pub(super) fn bad_switch(column: &str, cell: &str) -> Option<StatementKind> {
+/// Whether the rows of a table with such a column are parts of a service, which have to be there.
+pub(super) fn is_of_service(column: &str) -> bool {
+    let small = column.to_ascii_lowercase();
+    OF_SERVICES.iter().any(|of| small.contains(of))
+}
+
+/// What a row is whose column says `N` where it should be `Y`; `of_service` where it has to be there.
+pub(super) fn bad_switch(column: &str, cell: &str, of_service: bool) -> Option<StatementKind> {
     let no = ["n", "no", "false"]
         .iter()
         .any(|no| cell.trim().eq_ignore_ascii_case(no));
     let is = |names: &[&str]| no && names.iter().any(|name| column.eq_ignore_ascii_case(name));
     match () {
-        () if is(&THERE) => Some(StatementKind::Unreachable),
+        () if of_service && is(&THERE) => Some(StatementKind::Unreachable),
         () if is(&WORKS) => Some(StatementKind::Stalled),
         () => None,
     }
@@ -179,7 +190,7 @@ pub(super) fn explains(row: &Row, state: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{complaint, is_somebody, of_pairs};
+    use super::{bad_switch, complaint, is_of_service, is_somebody, of_pairs};
     use holdup_evidence::observed::StatementKind;
 
     #[test]
@@ -190,6 +201,17 @@ mod tests {
         for cell in ["", "0", "{}", "NULL", "(null)", "-", "None"] {
             assert!(!is_somebody(cell), "{cell}");
         }
+    }
+
+    #[test]
+    fn who_has_to_be_there() {
+        assert_eq!(
+            bad_switch("Online", "N", is_of_service("Brick")),
+            Some(StatementKind::Unreachable)
+        );
+        assert_eq!(bad_switch("CONNECTED", "no", is_of_service("SSID")), None);
+        assert_eq!(bad_switch("online", "no", is_of_service("name")), None);
+        assert_eq!(bad_switch("healthy", "no", false), Some(StatementKind::Stalled));
     }
 
     #[test]

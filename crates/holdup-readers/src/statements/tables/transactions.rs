@@ -33,16 +33,18 @@ impl Table {
             return;
         };
         let started = cell("trx_started").unwrap_or_default().to_owned();
-        let locked = cell("trx_rows_locked")
-            .and_then(number)
-            .map_or(0.0, |(rows, _)| rows);
+        let rows = |name: &str| Some(cell(name).and_then(number)?.0);
+        let locked = rows("trx_rows_locked");
+        // Nobody waits for one that has locked nothing.
+        let has_none = locked == Some(0.0) && rows("trx_rows_modified").unwrap_or(0.0) <= 0.0;
+        let locked = locked.unwrap_or(0.0);
         let session = session.to_owned();
         let all = self.transactions.get_or_insert_default();
         if state.eq_ignore_ascii_case("LOCK WAIT") {
             if all.waiting.len() < MAX_KEPT {
                 all.waiting.push((session, row.line));
             }
-        } else if state.eq_ignore_ascii_case("RUNNING") {
+        } else if state.eq_ignore_ascii_case("RUNNING") && !has_none {
             all.running += 1;
             if all.holder.as_ref().is_none_or(|(most, ..)| locked > *most) {
                 all.holder = Some((locked, session, started));
@@ -114,6 +116,16 @@ mod tests {
             begun at 2026-03-04 10:00:01, 40122 rows locked";
         let all = said(TABLE);
         assert!(all.iter().any(|text| text.starts_with(words)), "{all:?}");
+    }
+
+    #[test]
+    fn one_that_has_locked_nothing_is_in_nobodys_way() {
+        let all = said(&TABLE.replace("40122", "    0"));
+        assert!(!all.iter().any(|text| text.contains("in their way")), "{all:?}");
+        assert!(
+            all.iter().any(|text| text.starts_with("2 transactions wait")),
+            "{all:?}"
+        );
     }
 
     #[test]

@@ -8,8 +8,8 @@ use crate::formats::Piled;
 use crate::statements::tables::Fact;
 use holdup_evidence::observed::StatementKind;
 
-/// Copies from which they pile up: two are a run that took a little longer once.
-const MIN_COPIES: u64 = 3;
+/// Copies from which they pile up: a tree has names of programs alone, and several jobs may run the same one.
+const MIN_COPIES: u64 = 8;
 
 /// Bytes of the way that is told.
 const MAX_CHARS: usize = 120;
@@ -67,7 +67,7 @@ impl CronTrees {
                 line,
                 format!(
                     "{count} runs of the same cron job are alive at once (cron{way}): the earlier runs have not ended when cron starts the next, and they \
-                     pile up; nothing keeps a second one from starting (flock -n)"
+                     pile up"
                 ),
             ));
         }

@@ -37,7 +37,9 @@ fn named(text: &str) -> Option<Vec<String>> {
         let names = list.split(',').filter(|name| name.parse::<u32>().is_ok());
         return Some(names.map(|name| format!("osd.{name}")).collect());
     }
-    if let Some((_, rest)) = text.split_once("daemons [") {
+    if let Some((_, rest)) = text.split_once("daemons [")
+        && (text.contains("slow ops") || text.contains("slow requests"))
+    {
         let list = rest.split(']').next()?;
         return Some(list.split(',').map(|name| name.trim().to_owned()).collect());
     }

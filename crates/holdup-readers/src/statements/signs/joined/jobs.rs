@@ -19,6 +19,9 @@ const MAX_CHARS: usize = 120;
 /// Nanoseconds from which an open job is told: what proxies and brokers give up at, by default.
 const MIN_OPEN: Ns = 60_000_000_000;
 
+/// Jobs that took long and ended that are kept.
+const MAX_SLOW: usize = 1_000;
+
 /// So many times as long as such jobs take.
 const MANY_TIMES: f64 = 30.0;
 
@@ -29,6 +32,7 @@ struct Job {
     at: When,
     number: u64,
     order: u64,
+    received: bool,
 }
 
 /// What a line says of a job.
@@ -37,7 +41,11 @@ enum Says<'a> {
     Begins {
         name: &'a str,
         id: &'a str,
+        /// Whether it was only fetched, ahead of its turn.
+        received: bool,
     },
+    /// It was given up before it ran.
+    Dropped { id: &'a str },
     Ends {
         name: &'a str,
         id: &'a str,
@@ -54,6 +62,8 @@ pub(super) struct Jobs {
     usual: HashMap<String, Ns>,
     ended: u64,
     taken: u64,
+    /// Of jobs that took long which one in order it was, and when it ended: what was fetched behind it waited for it.
+    slow: Vec<(u64, When)>,
     /// The last line that was seen, and the first at which the worker was ended while a job was open.
     last: Option<When>,
     stopped: Option<(When, String)>,
@@ -74,6 +84,9 @@ fn word<'a>(text: &'a str, words: &str) -> Option<&'a str> {
 }
 
 fn celery(text: &str) -> Option<Says<'_>> {
+    if let Some(rest) = behind(text, "revoked task: ") {
+        return with_id(rest).map(|(_, id)| Says::Dropped { id });
+    }
     let begins = behind(text, "Received task: ").or_else(|| {
         let rest = behind(text, "Task ")?;
         rest.ends_with("] received").then_some(rest)
@@ -81,7 +94,11 @@ fn celery(text: &str) -> Option<Says<'_>> {
     if let Some(rest) = begins {
         let (name, id) = with_id(rest)?;
         // It is to run later.
-        return (!rest.contains("ETA:") && !rest.contains("eta:")).then_some(Says::Begins { name, id });
+        return (!rest.contains("ETA:") && !rest.contains("eta:")).then_some(Says::Begins {
+            name,
+            id,
+            received: true,
+        });
     }
     let rest = behind(text, "Task ")?;
     let over = [
@@ -113,7 +130,11 @@ fn sidekiq(text: &str) -> Option<Says<'_>> {
     };
     let said = text.rsplit_once("INFO: ").map(|(_, said)| said)?;
     if said.trim() == "start" {
-        return Some(Says::Begins { name, id });
+        return Some(Says::Begins {
+            name,
+            id,
+            received: false,
+        });
     }
     let seconds = said.strip_prefix("done").or_else(|| said.strip_prefix("fail"))?;
     let seconds = leading_number(seconds.trim_start_matches([':', ' '])).map(|(seconds, _)| seconds);
@@ -127,7 +148,11 @@ fn delayed(text: &str) -> Option<Says<'_>> {
     let id = more.split(')').next()?;
     let end = text.trim_end();
     if end.ends_with("RUNNING") {
-        return Some(Says::Begins { name, id });
+        return Some(Says::Begins {
+            name,
+            id,
+            received: false,
+        });
     }
     let seconds = behind(more, "COMPLETED after ").and_then(leading_number);
     let over = seconds.is_some() || more.contains(" FAILED");
@@ -166,28 +191,20 @@ impl Jobs {
             return;
         };
         match says(line.text) {
-            Some(Says::Begins { name, id }) if self.open.len() < MAX_OPEN => {
+            Some(Says::Begins { name, id, received }) if self.open.len() < MAX_OPEN => {
                 self.taken += 1;
                 let job = Job {
                     name: name.chars().take(MAX_CHARS).collect(),
                     at,
                     number: line.number,
                     order: self.taken,
+                    received,
                 };
                 self.open.insert(id.to_owned(), job);
             }
-            Some(Says::Ends { name, id, seconds }) => {
-                self.ended += 1;
-                let job = self.open.remove(id);
-                let between = job.and_then(|job| at.since(job.at));
-                let between = between.and_then(|ns| Ns::try_from(ns).ok());
-                let stated = seconds.map(|seconds| (seconds.clamp(0.0, 1e9) * 1e9) as Ns);
-                if let Some(ns) = stated.or(between)
-                    && (self.usual.len() < MAX_NAMES || self.usual.contains_key(name))
-                {
-                    let usual = self.usual.entry(name.to_owned()).or_default();
-                    *usual = ns.max(*usual);
-                }
+            Some(Says::Ends { name, id, seconds }) => self.over(at, name, id, seconds),
+            Some(Says::Dropped { id }) => {
+                self.open.remove(id);
             }
             Some(Says::Worker) if !self.open.is_empty() && self.stopped.is_none() => {
                 let words = line.text.chars().rev().take(MAX_CHARS).collect::<String>();
@@ -200,9 +217,35 @@ impl Jobs {
         self.last = Some(at);
     }
 
+    /// A job is over.
+    fn over(&mut self, at: When, name: &str, id: &str, seconds: Option<f64>) {
+        self.ended += 1;
+        let job = self.open.remove(id);
+        let between = job.as_ref().and_then(|job| at.since(job.at));
+        let between = between.and_then(|ns| Ns::try_from(ns).ok());
+        let stated = seconds.map(|seconds| (seconds.clamp(0.0, 1e9) * 1e9) as Ns);
+        let Some(ns) = stated.or(between) else { return };
+        if let Some(job) = job.filter(|_| ns >= MIN_OPEN && self.slow.len() < MAX_SLOW) {
+            self.slow.push((job.order, at));
+        }
+        if self.usual.len() < MAX_NAMES || self.usual.contains_key(name) {
+            let usual = self.usual.entry(name.to_owned()).or_default();
+            *usual = ns.max(*usual);
+        }
+    }
+
+    /// Whether a job was fetched while one that took long ran before it: it may have had no turn since.
+    fn had_no_turn(&self, job: &Job) -> bool {
+        let behind = |(order, ended): &(u64, When)| {
+            job.order > *order && ended.since(job.at).is_some_and(|later| later >= 0)
+        };
+        job.received && (self.slow.len() >= MAX_SLOW || self.slow.iter().any(behind))
+    }
+
     pub(super) fn end(self, told: &mut Told) -> Option<Fact> {
         let until = self.stopped.as_ref().map(|(at, _)| *at).or(self.last)?;
-        let open = self.open.iter().filter_map(|(id, job)| {
+        let had_turn = self.open.iter().filter(|(_, job)| !self.had_no_turn(job));
+        let open = had_turn.filter_map(|(id, job)| {
             let ns = Ns::try_from(until.since(job.at)?).ok()?;
             let usual = self.usual.get(&job.name).copied();
             let long = usual.is_some_and(|usual| ns as f64 >= usual.max(1_000_000) as f64 * MANY_TIMES);

@@ -27,6 +27,7 @@ pub(super) const WORDS: &[&str] = &[
     "implicated osds",
     // Jobs of queues.
     "received task",
+    "revoked task",
     "] received",
     "] succeeded in",
     "] raised ",

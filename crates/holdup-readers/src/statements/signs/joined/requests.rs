@@ -60,6 +60,8 @@ fn completed(text: &str) -> Option<(f64, Vec<(String, f64)>)> {
 
 /// `status=200 duration=58.33 view=40.43 db=15.26`, in milliseconds.
 fn lograge(text: &str) -> Option<(f64, Vec<(String, f64)>)> {
+    // Other programs have a view and a duration, too.
+    behind(text, "status=")?;
     let value = |name: &str| Some(leading_number(behind(text, name)?)?.0);
     let total = value(" duration=")?;
     let view = value(" view=")?;

@@ -14,6 +14,9 @@ const FELL_TO: f64 = 0.5;
 /// The part of the whole that has to be done before a fall says something.
 const MIN_DONE: f64 = 0.001;
 
+/// The part of the whole from which the scan had come to its end, and what follows is the next one.
+const MAX_DONE: f64 = 0.9;
+
 /// Seconds of a day, and within which an error of a disk is of the fall.
 const DAY: i64 = 86_400;
 const NEAR: i64 = 120;
@@ -45,6 +48,8 @@ pub(super) struct Scans {
     last: Option<Report>,
     /// The first fall: before and after, and how often.
     fall: Option<(Report, Report)>,
+    /// The pool of that fall.
+    fallen: String,
     falls: u64,
     errors: Vec<Trouble>,
 }
@@ -111,15 +116,24 @@ impl Scans {
             let name = rest
                 .split([' ', '|', ';', ')'])
                 .find(|word| !word.is_empty() && !word.starts_with('-'));
-            self.pool = name.unwrap_or_default().chars().take(MAX_CHARS).collect();
+            let name: String = name.unwrap_or_default().chars().take(MAX_CHARS).collect();
+            if name != self.pool {
+                self.last = None;
+            }
+            self.pool = name;
             return;
         }
         if let Some(now) = report(line) {
             // Of another pool the whole is another.
             let last = self.last.replace(now.clone()).filter(|last| last.all == now.all);
-            if let Some(last) = last.filter(|last| last.done >= MIN_DONE && now.done < last.done * FELL_TO) {
+            let fell =
+                |last: &Report| (MIN_DONE..MAX_DONE).contains(&last.done) && now.done < last.done * FELL_TO;
+            if let Some(last) = last.filter(fell) {
                 self.falls += 1;
-                self.fall.get_or_insert((last, now));
+                if self.fall.is_none() {
+                    self.pool.clone_into(&mut self.fallen);
+                    self.fall = Some((last, now));
+                }
             }
             return;
         }
@@ -162,7 +176,7 @@ impl Scans {
                 shown(trouble.clock)
             )
         });
-        let pool = match self.pool.as_str() {
+        let pool = match self.fallen.as_str() {
             "" => String::new(),
             pool => format!(" of {pool}"),
         };

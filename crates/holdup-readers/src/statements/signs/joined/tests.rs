@@ -72,6 +72,10 @@ fn daemons_that_are_slow_again_and_again() {
         .map(|number| update(number, &format!("osd.{number}")))
         .collect();
     has_not(&all_others, "again and again");
+    has_not(
+        &"10:00:01 INFO restarting daemons [osd.1]\n".repeat(4),
+        "again and again",
+    );
 }
 
 #[test]
@@ -100,6 +104,18 @@ fn a_job_that_does_not_end() {
         "Received task: shop.sync[bbbbbbbb-2222]  ETA:[2022-03-05]",
     );
     has_not(&later, "did not end it");
+    // One that was given up, and one that was fetched while a long one ran before it.
+    let revoked = celery.replace(
+        "[2022-03-04 11:31:00",
+        "[2022-03-04 10:01:01,000: INFO/MainProcess] Discarding revoked task: shop.sync[bbbbbbbb-2222]\n[2022-03-04 11:31:00",
+    );
+    has_not(&revoked, "did not end it");
+    let fetched = "[2022-03-04 10:00:00,100: INFO/MainProcess] Received task: shop.export[aaaaaaaa-1111]\n\
+        [2022-03-04 10:00:00,200: INFO/MainProcess] Received task: shop.mail[bbbbbbbb-1111]\n\
+        [2022-03-04 10:00:00,300: INFO/MainProcess] Received task: shop.mail[cccccccc-1111]\n\
+        [2022-03-04 10:00:00,400: INFO/ForkPoolWorker-2] Task shop.mail[bbbbbbbb-1111] succeeded in 0.1s: None\n\
+        [2022-03-04 10:20:00,400: INFO/ForkPoolWorker-1] Task shop.export[aaaaaaaa-1111] succeeded in 1200.1s: None\n";
+    has_not(fetched, "did not end it");
 }
 
 #[test]
@@ -118,6 +134,10 @@ fn the_part_of_a_request_that_took_the_time() {
     has(
         "method=GET path=/a format=html status=200 duration=3000.00 view=10.00 db=200.00\n",
         "93 % of that, 2790.0 ms, is the application's own code",
+    );
+    has_not(
+        "ts=2024-03-01T10:00:00Z msg=\"render done\" path=/a view=2 duration=1500 items=3\n",
+        "of that",
     );
     has_not(
         "Completed 200 OK in 120ms (Views: 100.0ms | ActiveRecord: 2.0ms)\n",
@@ -144,6 +164,12 @@ fn a_repair_that_starts_over() {
     // Another pool, which is another size.
     has_not(
         &text.replace("20.3M scanned out of 8.00T", "20.3M scanned out of 1.00T"),
+        "started over",
+    );
+    // The next scrub, and another pool of the same size.
+    has_not(&text.replace("2.11T", "7.50T"), "started over");
+    has_not(
+        &text.replace("10:01:01  20.3M", "# zpool status dozer\n10:01:01  20.3M"),
         "started over",
     );
 }
@@ -215,7 +241,12 @@ fn cron_jobs_in_trees() {
         "3 copies of the cron job `/opt/sync.sh` run at once (pids 92, 94, 96)",
     );
     has_not(
-        "systemd─┬─cron───2*[cron───sh───report.sh]\n        └─sshd\n",
+        "systemd─┬─cron───4*[cron───sh───php]\n        └─sshd\n",
         "cron job",
     );
+    let again = format!(
+        "● cron.service\n             ├─ 61 /usr/sbin/cron -f\n{}",
+        run(91)
+    );
+    has_not(&again.repeat(3), "cron job");
 }
