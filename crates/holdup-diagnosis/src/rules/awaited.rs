@@ -95,7 +95,7 @@ fn stands_by(root: &Root<'_>) -> bool {
     let (sessions, clients): (Vec<&Behind<'_>>, Vec<&Behind<'_>>) =
         root.behind.iter().partition(|one| one.directly);
     let twin = |one: &&Behind<'_>| one.process.name == owner.name;
-    !idle && sessions.len() == 1 && clients.len() == 1 && clients.iter().all(|one| twin(&one))
+    !idle && sessions.len() == 1 && clients.len() == 1 && clients.iter().all(twin)
 }
 
 /// Commits that wait for a standby, as a recording has them.

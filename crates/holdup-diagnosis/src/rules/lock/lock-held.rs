@@ -48,11 +48,12 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
 fn is_held(run: &Run<'_>, wait: &AttributedWait) -> bool {
     let keeps = |holder: &Holder| holder.how_known.holds() && !held::takes_turns(run, holder);
     let keeps = |holder: &Holder| keeps(holder) || let_go(wait, holder);
+    // A monitor of Java's is waited for by a condition of the C library's.
+    let of_condition = wait.cause == Cause::LockFutex && is_condition(wait);
     // Whoever needs a class while it is initialised is a queue also alone.
     !wait.resource.is_many()
         && java_waits::lock(wait) != Some(JavaLock::Class)
-        // A monitor of Java's is waited for by a condition of the C library's.
-        && !(wait.cause == Cause::LockFutex && is_condition(wait))
+        && !of_condition
         && !wait.deadlock
         && wait.orphaned.is_none()
         && user_code::allocator(&wait.asker.stack).is_none()

@@ -54,7 +54,7 @@ fn thread(line: &str) -> Option<f64> {
 
 /// `+   2652 -[Doc save]  (in Editor) + 41  [0x1000]`: the count, the function, its program.
 fn call(line: &str) -> Option<(f64, &str, &str)> {
-    let line = line.trim_start_matches(|char: char| matches!(char, '+' | '!' | ':' | '|' | ' '));
+    let line = line.trim_start_matches(['+', '!', ':', '|', ' ']);
     let (count, rest) = line.split_once(' ')?;
     let count = number(count)?;
     let (name, image) = match rest.split_once("  (in ") {

@@ -16,6 +16,9 @@ const LONG_MS: f64 = 1_000.0;
 /// The part of a request that has to be in one of its parts for that to be told.
 const MIN_PART: f64 = 0.5;
 
+/// The part above which the figures do not fit together: they are rounded.
+const MAX_PART: f64 = 1.01;
+
 /// Bytes of the name of a template.
 const MAX_CHARS: usize = 80;
 
@@ -122,7 +125,7 @@ impl Requests {
         parts.sort_by(|one, other| other.1.total_cmp(&one.1));
         let ((most, ms), others) = parts.split_first()?;
         let share = ms / request.total;
-        if share < MIN_PART || share > 1.01 {
+        if !(MIN_PART..=MAX_PART).contains(&share) {
             return None;
         }
         told.add(request.number);
