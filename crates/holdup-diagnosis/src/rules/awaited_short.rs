@@ -261,7 +261,7 @@ pub(super) fn resource(has: &SeenWait) -> Option<Resource> {
         Short::Memory(_) => Some(Resource::named(ResourceKind::Cgroup, &has.name)),
         Short::Device(_) => Some(Resource::named(ResourceKind::Device, &has.name)),
         Short::Pool(_) => Some(Resource::named(ResourceKind::Socket, &has.name)),
-        Short::Standby(_) => Some(Resource::named(ResourceKind::Process, &holder_name(has))),
+        Short::Standby(_) => Some(Resource::named(ResourceKind::Process, holder_name(has))),
         Short::Nothing | Short::Answer(_) => None,
     }
 }

@@ -52,7 +52,7 @@ fn is_held(run: &Run<'_>, wait: &AttributedWait) -> bool {
     !wait.resource.is_many()
         && java_waits::lock(wait) != Some(JavaLock::Class)
         // A monitor of Java's is waited for by a condition of the C library's.
-        && !(wait.cause == Cause::LockFutex && is_condition(wait))
+        && (wait.cause != Cause::LockFutex || !is_condition(wait))
         && !wait.deadlock
         && wait.orphaned.is_none()
         && user_code::allocator(&wait.asker.stack).is_none()
