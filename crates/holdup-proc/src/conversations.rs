@@ -21,6 +21,13 @@ const LAST_RECEIVED: usize = 52;
 const ACKNOWLEDGED: usize = 120;
 const RECEIVED: usize = 128;
 
+/// Where it has how often in a row the oldest segment was sent again, and the microseconds until it is sent the next time, which double each time.
+const RESENT: usize = 2;
+const UNTIL_SENT_AGAIN: usize = 8;
+
+/// Microseconds in a millisecond.
+const US_IN_MS: u32 = 1_000;
+
 /// Where it has the numbers of segments with data, received and sent.
 const DATA_SEGMENTS_IN: usize = 152;
 const DATA_SEGMENTS_OUT: usize = 156;
@@ -55,6 +62,8 @@ pub struct Connection {
     pub owes_ms: Option<u32>,
     /// Milliseconds since something was received on it; `None` where nothing was.
     pub received_ms: Option<u32>,
+    /// Of one that sends again what has not arrived: about the milliseconds for which it has not, at most so many that were seen to go by.
+    pub resent_ms: Option<u32>,
     /// Milliseconds since it sent something; `None` where it has sent nothing.
     pub sent_ms: Option<u32>,
     /// Whether it has sent and received something last within one tick of the kernel's clock, so that it may wait for an answer.
@@ -82,6 +91,7 @@ impl Connection {
             asks_ms: None,
             owes_ms: None,
             received_ms: None,
+            resent_ms: None,
             sent_ms: None,
             may_ask: false,
             sent_segments: 0,
@@ -151,6 +161,7 @@ fn connection(message: &[u8]) -> Option<Connection> {
         asks_ms: info.and_then(asks),
         owes_ms: info.and_then(owes),
         received_ms: info.and_then(received),
+        resent_ms: info.and_then(resent),
         sent_ms: info.and_then(sent),
         may_ask: info.is_some_and(|info| {
             received(info).is_some() && word(info, LAST_SENT) == word(info, LAST_RECEIVED)
@@ -167,6 +178,13 @@ fn connection(message: &[u8]) -> Option<Connection> {
 /// When an end has received something last.
 fn received(info: &[u8]) -> Option<u32> {
     (bytes(info, RECEIVED)? > 0).then(|| word(info, LAST_RECEIVED))?
+}
+
+/// For how long about an end has sent the same again. Each pause is as long as all before it, and so is the one that goes on.
+fn resent(info: &[u8]) -> Option<u32> {
+    let again = *info.get(RESENT)? > 0;
+    let pause = word(info, UNTIL_SENT_AGAIN)?;
+    again.then_some(pause / US_IN_MS)
 }
 
 /// When an end has sent something last.
@@ -220,9 +238,19 @@ fn attribute(mut rest: &[u8], wanted: u16) -> Option<&[u8]> {
 
 #[cfg(test)]
 mod tests {
-    use super::{attribute, connection, datagrams, read};
+    use super::{attribute, connection, datagrams, read, resent};
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream, UdpSocket};
+
+    #[test]
+    fn who_sends_again_has_done_so_for_about_its_pause() {
+        let mut info = [0_u8; 160];
+        info[8..12].copy_from_slice(&12_800_000_u32.to_ne_bytes());
+        assert_eq!(resent(&info), None, "all has arrived at the first time");
+        info[2] = 6;
+        assert_eq!(resent(&info), Some(12_800));
+        assert_eq!(resent(&info[..9]), None);
+    }
 
     #[test]
     fn who_has_asked_waits_and_who_was_answered_does_not() {

@@ -111,7 +111,14 @@ impl Crowd {
         let several = ends.clone();
         if ends.len() > 1 {
             // Those that wait for somebody else of the process wait for what these do.
-            ends.retain(|(_, doing)| leads_out(doing.cause));
+            let outside = |id: ThreadId, doing: &Doing| {
+                let held = threads
+                    .get(&id)
+                    .and_then(|thread| chain::held_up(thread, doing.cause, from, to));
+                held.is_some_and(|(owner, ..)| !members.contains(&owner))
+            };
+            // So does one whose lock somebody of another process has, as the client of an idle session of a database has.
+            ends.retain(|(id, doing)| leads_out(doing.cause) || outside(*id, doing));
         }
         let alike = |ends: &[(ThreadId, Doing)]| ends.windows(2).all(|two| two[0].1.cause == two[1].1.cause);
         let longest = ends.iter().max_by_key(|(_, doing)| doing.ns);

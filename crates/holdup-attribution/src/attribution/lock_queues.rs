@@ -208,14 +208,14 @@ fn is_lock(waits: &[AttributedWait], rows: &[usize]) -> bool {
         || members.len() > 1 && sum(&member).saturating_mul(2) >= sum(&|_| true).max(1)
 }
 
-/// Threads that the run depends on: the path goes through them, or one of them waited for what they did. That somebody stood behind them
-/// in a queue for a lock is no such wait: two that have nothing else to do with each other get past each other so.
+/// Threads that the run depends on: the path goes through them, or one of them waited for what they did, in a wait that cost something: with
+/// time to spare it would have been the same without them. That somebody stood behind them in a queue for a lock is no such wait: two that have nothing else to do with each other get past each other so.
 fn needed(waits: &[AttributedWait], queued: &BTreeSet<usize>) -> BTreeSet<(u32, u32)> {
     let on_path = |wait: &&AttributedWait| wait.path_ns > 0 || wait.handed_on_ns > 0;
     let mut needed: BTreeSet<(u32, u32)> = waits.iter().filter(on_path).map(thread).collect();
     let mut awaited: BTreeMap<(u32, u32), BTreeSet<(u32, u32)>> = BTreeMap::new();
     for (at, wait) in waits.iter().enumerate() {
-        if !queued.contains(&at) {
+        if !queued.contains(&at) && wait.cost_ns() > 0 {
             let others = wait
                 .holders
                 .iter()

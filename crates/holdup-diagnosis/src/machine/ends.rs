@@ -187,7 +187,10 @@ fn works_between(graph: &Graph<'_>, way: &[Step<'_>]) -> bool {
     }
     let row = waiter.cause.and_then(|cause| graph.row(waiter.id(), cause));
     let longest = row.map_or(0, |row| row.max.min(row.ns));
-    let ran = graph.of_process(server.name.pid).filter(|row| row.cause.on_cpu());
+    // What other threads of the server run is for others.
+    let its = graph.of_process(server.name.pid);
+    let its = its.filter(|row| row.asker.name.tid == server.name.tid);
+    let ran = its.filter(|row| row.cause.on_cpu());
     let ran = ran.map(|row| row.ns).fold(0, Ns::saturating_add);
     longest >= MIN_WORKED_ON_NS && ran.saturating_mul(RAN_PART) >= longest
 }

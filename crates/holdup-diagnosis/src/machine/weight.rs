@@ -23,6 +23,9 @@ const MIN_ASKED_SHARE: f64 = 0.2;
 /// Share of the observed time from which a wait has lasted from its begin to its end.
 const WHOLE_SHARE: f64 = 0.9;
 
+/// The shortest observation that tells one which stands by from the successor of a job that hangs.
+const MIN_WATCHED_NS: Ns = 60_000_000_000;
+
 /// Whether a wait is for what a service was asked for.
 pub(super) fn asks(row: &AttributedWait) -> bool {
     matches!(
@@ -54,7 +57,7 @@ impl Root<'_> {
     /// Whether all that waits is one other process of the same program, for a lock, from the begin of the observation to its end: a second
     /// instance that stands by.
     pub(crate) fn stands_by(&self, names: &Names<'_>, wall: Ns) -> bool {
-        if !matches!(self.key, Key::Lock(_)) || !self.open {
+        if wall < MIN_WATCHED_NS || !matches!(self.key, Key::Lock(_)) || !self.open {
             return false;
         }
         let behind = apart(self.behind.iter());

@@ -7,11 +7,11 @@ use super::awaited_said::{cause, client, programs, sentence, title, way, what, w
 use super::awaited_short as short;
 use super::list::cpu_quota_spent::{MIN_PERIODS, SPENT};
 use super::{
-    Extend, RuleId, awaited_disks, awaited_withheld as withheld, duration, fires_all, frozen, percent,
-    quota_users, say,
+    Extend, RuleId, awaited_disks, awaited_standby as standby, awaited_withheld as withheld, duration,
+    fires_all, frozen, percent, quota_users, say,
 };
 use crate::machine::seen::{self, Behind, Key, Root};
-use holdup_evidence::observed::{Awaited, Doing, Limited, SeenCgroup, SeenProcess, SeenWait};
+use holdup_evidence::observed::{Awaited, Doing, Limited, SeenCgroup, SeenProcess, SeenWait, Short};
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::attributed::{Asker, Resource, ResourceKind, ThreadName};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -26,6 +26,9 @@ const MAX_LISTED: usize = 5;
 /// Pages that a cgroup at its memory limit reads again in a second, from which its processes are slowed: each is a wait for a disk, of a
 /// tenth of a millisecond on a fast one.
 const MIN_READ_AGAIN_PER_SECOND: f64 = 50.0;
+
+/// From so long on one that waits for another of the same program stands by; before, it may be the next run of a job that hangs.
+const MIN_STANDS_BY_NS: Ns = 600_000_000_000;
 
 /// Nanoseconds in a second.
 const SECOND: f64 = 1e9;
@@ -173,7 +176,7 @@ fn finding(root: &Root<'_>) -> Finding {
         RuleId::OthersWaitBehind.id(),
         match full {
             true => Severity::Critical,
-            false if stands_by(root) => Severity::Note,
+            false if stands_by(root) && root.longest() >= MIN_STANDS_BY_NS => Severity::Note,
             false => Severity::Warning,
         },
         title(root),
@@ -199,6 +202,11 @@ fn finding(root: &Root<'_>) -> Finding {
     {
         finding = finding.and(Evidence::new(text, source));
     }
+    if let Some(Short::Standby(one)) = root.has.map(|has| &has.short)
+        && one.replay.pid != 0
+    {
+        finding = finding.and(Evidence::new(standby::NOT_MEASURED, source(Awaited::Standby)));
+    }
     if let Some(text) = way(root) {
         finding = finding.and(Evidence::new(text, source(on)));
     }
@@ -221,8 +229,10 @@ fn finding(root: &Root<'_>) -> Finding {
     let known = match (&root.key, on) {
         // One look does not tell whether somebody is answered a moment later.
         (_, Awaited::OwnPool) => Confidence::Suspect,
+        // Nor a title which standby has to confirm what.
+        (_, Awaited::Standby) => Confidence::Suspect,
         (Key::Busy(_), _)
-        | (_, Awaited::Standby | Awaited::SessionLock | Awaited::Names | Awaited::TriedLock)
+        | (_, Awaited::SessionLock | Awaited::Names | Awaited::TriedLock)
         | (Key::Nobodys(_), _) => Confidence::Strong,
         _ => Confidence::Proved,
     };
@@ -527,4 +537,49 @@ fn limit(place: &str, waits: &[SeenWait], one: &SeenCgroup, rate: f64) -> Findin
         .remedy(Remedy::pointless(
             "a faster disk: the limit would slow it just the same",
         ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{finding, seen};
+    use holdup_evidence::observed::{Awaited, SeenClient, SeenProcess, SeenWait};
+    use holdup_model::finding::Severity;
+
+    /// How grave it is that a job of this name has waited for so many seconds behind the session of the job nightly.
+    fn severity(waiter: &str, seconds: u64) -> Severity {
+        let process = |pid: u32, name: &str, client: u32| SeenProcess {
+            pid,
+            name: name.to_owned(),
+            client: (client > 0).then(|| SeenClient {
+                pid: client,
+                name: "nightly".to_owned(),
+            }),
+            ..SeenProcess::default()
+        };
+        let wait = |waiter: SeenProcess, on: Awaited, holder: SeenProcess| SeenWait {
+            waiter,
+            on,
+            holder: Some(holder),
+            ns: seconds * 1_000_000_000,
+            ..SeenWait::default()
+        };
+        let (session, owner) = (process(30, "postgres", 0), process(31, "postgres", 20));
+        let waits = [
+            wait(session.clone(), Awaited::SessionLock, owner),
+            wait(process(21, waiter, 0), Awaited::Answer, session),
+        ];
+        let roots = seen::of(&waits);
+        finding(&roots[0]).severity
+    }
+
+    #[test]
+    fn one_that_stands_by_does_so_for_long() {
+        assert_eq!(severity("nightly", 700), Severity::Note);
+        assert_eq!(
+            severity("nightly", 30),
+            Severity::Warning,
+            "the next run of one that hangs"
+        );
+        assert_eq!(severity("shop", 700), Severity::Warning);
+    }
 }

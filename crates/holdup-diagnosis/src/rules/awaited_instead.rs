@@ -90,13 +90,25 @@ fn asker(server: &SeenProcess) -> Asker {
     }
 }
 
+/// Who of a server's own was killed, where that is what the server waits for.
+fn killed_before<'a>(one: &Unanswered<'a>) -> Option<&'a Killed> {
+    let owed = owed(one).filter(|owed| !works(owed));
+    owed.and_then(|owed| owed.killed.as_deref())
+}
+
+/// Whether a finding says that the kernel killed this process for memory, and that a server waits for a lock since.
+pub(super) fn tells_kill(waits: &[SeenWait], pid: u32) -> bool {
+    let all = seen::owed_for(waits, MIN_LOCKED_NS);
+    let mut killed = all.iter().filter_map(killed_before);
+    killed.any(|one| one.process.pid == pid && one.memory.is_some())
+}
+
 /// Servers that wait for a lock after one of their own was killed, each killed process once.
 fn locked(waits: &[SeenWait], rule: RuleId) -> Vec<Told> {
     let all = seen::owed_for(waits, MIN_LOCKED_NS);
     let mut by_killed: BTreeMap<u32, Vec<&Unanswered<'_>>> = BTreeMap::new();
     for one in &all {
-        let killed = owed(one).filter(|owed| !works(owed));
-        if let Some(killed) = killed.and_then(|owed| owed.killed.as_deref()) {
+        if let Some(killed) = killed_before(one) {
             by_killed.entry(killed.process.pid).or_default().push(one);
         }
     }
@@ -368,7 +380,7 @@ fn of_occupied(finding: Finding, server: &str, occupant: &Occupied) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use super::{Told, of};
+    use super::{Told, of, tells_kill};
     use crate::rules::RuleId;
     use holdup_evidence::observed::{Killed, Occupied, Owed, SeenClient, SeenProcess, SeenWait, Short};
     use holdup_model::finding::Severity;
@@ -448,6 +460,19 @@ mod tests {
             })),
             ..Owed::default()
         }
+    }
+
+    #[test]
+    fn only_a_kill_for_memory_that_is_told_is_told() {
+        let tells = |owed: Owed, pid: u32| tells_kill(&[wait((20, "gateway"), (6, "ingest"), owed)], pid);
+        assert!(tells(killed(Some("/ingest"), true), 8));
+        assert!(!tells(killed(Some("/ingest"), true), 9), "another one");
+        assert!(!tells(killed(None, true), 8), "a signal");
+        let blocked = Owed {
+            blocked: true,
+            ..killed(Some("/ingest"), true)
+        };
+        assert!(!tells(blocked, 8), "it waits for a disk");
     }
 
     #[test]

@@ -45,6 +45,9 @@ pub(super) fn title(root: &Root<'_>, one: &SeenStandby, long: &str) -> Title {
 
 pub(super) fn evidence(has: &SeenWait, one: &SeenStandby) -> String {
     let replay = match (one.replay.pid, one.waits) {
+        (0, _) if has.name.is_empty() => {
+            "several receive the log, and which of them has to confirm is not known".to_owned()
+        }
         (0, _) => format!("the standby is on another machine, at {}", has.name),
         (_, true) => format!(
             "{}, which replays the log there, says in its title that it waits for a session of its own server",
@@ -61,6 +64,10 @@ pub(super) fn evidence(has: &SeenWait, one: &SeenStandby) -> String {
         duration(has.ns)
     )
 }
+
+/// What is not known of commits that wait for replay.
+pub(super) const NOT_MEASURED: &str =
+    "not measured: whether commits wait for replay (synchronous_commit = remote_apply)";
 
 pub(super) fn remedies(holder: &SeenProcess, one: &SeenStandby) -> Vec<Remedy> {
     let look = Remedy::safe("on the primary: see which standby is behind, and by how much").with_command(

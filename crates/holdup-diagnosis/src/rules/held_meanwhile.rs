@@ -58,7 +58,7 @@ pub(super) fn join(run: &Run<'_>, found: &mut Vec<(&Rule, Finding)>) -> Option<(
     }
     let locks = found.iter().filter(|(rule, _)| is_about_lock(rule));
     let (by, first) = locks.max_by_key(|(_, finding)| finding.ns)?;
-    let by = by.id;
+    let (by, lock_ns) = (by.id, first.ns.unwrap_or(0));
     let with_lock = deeds(run, first);
     let aside = |wait: &AttributedWait| {
         let name = &wait.asker.name;
@@ -71,7 +71,9 @@ pub(super) fn join(run: &Run<'_>, found: &mut Vec<(&Rule, Finding)>) -> Option<(
         return None;
     }
     let before = found.len();
-    found.retain(|(rule, _)| rule.id != RuleId::SleepsOnPurpose);
+    // Of a sleep that is much longer than anybody waited, most was without the lock.
+    let longer = |finding: &Finding| finding.ns.unwrap_or(0) > lock_ns.saturating_mul(MIN_PART);
+    found.retain(|(rule, finding)| rule.id != RuleId::SleepsOnPurpose || longer(finding));
     (found.len() < before).then_some((RuleId::SleepsOnPurpose, by))
 }
 
@@ -165,6 +167,9 @@ mod tests {
         // Another sleeps, with a lock that nobody waits for.
         let other = queued(10, 13, sleeps, 2 * SECOND);
         assert_eq!(rules(sleeps, &[other]), ["lock-held", "sleeps-on-purpose"]);
+        // It sleeps for a moment with the lock, and then for long without it.
+        let moment = queued(10, 11, sleeps, SECOND / 2);
+        assert_eq!(rules(sleeps, &[moment]), ["lock-held", "sleeps-on-purpose"]);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use super::scene::{By, Scene, WRITE, row, waits_for_mutex_of};
 use holdup_evidence::{
-    Adopted, Cause, DeviceNumber, Event, LockHolder, Ns, Object, ObjectId, ObjectKind, OtherEnd, PolledFd,
-    Role, SocketAddress, ThreadId, Wait, WaitMemory,
+    Adopted, Cause, DeviceNumber, Event, LockHolder, LockOwner, Ns, Object, ObjectId, ObjectKind, OtherEnd,
+    PolledFd, Role, SocketAddress, ThreadId, Wait, WaitMemory,
 };
 use holdup_model::attributed::{Attributed, Link};
 
@@ -177,6 +177,23 @@ fn a_session_that_rests_is_all_there_is_where_nobody_else_does_anything() {
     scene.left_waiting(2, Cause::IpcUnix, END, polls(&[OF_SESSION]));
     let ends = chain(&scene.attributed());
     assert_eq!(ends.last(), Some(&(102, Cause::IpcUnix)), "{ends:?}");
+}
+
+#[test]
+fn sessions_whose_lock_another_process_has_lead_to_that() {
+    let mut scene = scene(3);
+    client_waits(&mut scene);
+    scene.left_waiting(1, Cause::NetAccept, END, |_| {});
+    for session in [2, 3] {
+        scene.left_waiting(session, Cause::LockFutex, END, |wait| {
+            wait.holder = Some(LockHolder::Session(LockOwner { pid: 105, tid: 105 }));
+        });
+    }
+    scene.left_waiting(4, Cause::Idle, END, |_| {});
+    scene.left_waiting(5, Cause::ProcessStopped, END, |_| {});
+    let ends = chain(&scene.attributed());
+    assert_eq!(ends.last(), Some(&(105, Cause::ProcessStopped)), "{ends:?}");
+    assert_eq!(ends.len(), 3, "{ends:?}");
 }
 
 #[test]

@@ -128,6 +128,25 @@ fn a_thread_that_nothing_depends_on_stands_in_no_queue() {
     assert_eq!(cost(&scene.attributed(), LOCK), 2000 * MS);
 }
 
+/// A thread that the run needed at first waits for the logger afterwards, and nobody for that one any more.
+#[test]
+fn a_thread_that_somebody_with_time_to_spare_waits_for_stands_in_no_queue() {
+    let mut scene = Scene::new("server");
+    scene.thread(1, 0, "logger");
+    scene.thread(2, 0, "loader");
+    scene.cpu(2, 100 * MS);
+    waits(&mut scene, 0, GLOBAL, 100 * MS, 2);
+    scene.cpu(0, 1900 * MS);
+    queues(&mut scene, 1, 2000 * MS, 0);
+    scene.cpu(1, 10 * MS);
+    waits(&mut scene, 2, END_OF + 1, 2010 * MS, 1);
+    scene.end(1);
+    scene.end(2);
+    scene.cpu(0, 100 * MS);
+    scene.end(0);
+    assert_eq!(cost(&scene.attributed(), LOCK), 0);
+}
+
 /// Threads of a pool that wait for what the main thread puts in do not wait for a lock, as nobody who waits there lets it go.
 #[test]
 fn who_is_woken_from_outside_a_queue_stands_in_none() {

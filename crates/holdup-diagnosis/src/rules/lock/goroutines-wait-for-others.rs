@@ -229,7 +229,8 @@ impl<'a> Process<'a> {
 
     /// Those that wait in another method of the same type for a condition: who puts and who takes cannot both have to wait, unless a signal has
     /// woken one of the wrong kind. Nobody, where some of the application's goroutines may go on or wait for something else: one of those may be
-    /// who gives to both.
+    /// who gives to both. Nor in a program that takes in clients: those who work for them and those who clear up after them have nothing to do
+    /// until one comes.
     fn faced_by(&self, task: &Task) -> Vec<&'a Task> {
         let method = |one: &Task| one.place.as_ref().and_then(|place| place.symbol.clone());
         let Some(own) = method(task) else {
@@ -245,7 +246,7 @@ impl<'a> Process<'a> {
             TaskState::Idle => false,
             TaskState::Waiting => matches!(does(one), Some(Does::Further)),
         };
-        if of_application().any(|one| goes_on(&one)) {
+        if self.accepts || of_application().any(|one| goes_on(&one)) {
             return Vec::new();
         }
         let faces = |one: &&&Task| {

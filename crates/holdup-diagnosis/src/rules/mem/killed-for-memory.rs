@@ -1,7 +1,7 @@
 //! The kernel ended a process because there was no memory left.
 
-use crate::rules::{Rule, RuleId, Run, duration, logs};
-use holdup_evidence::observed::{KernelEvent, Short};
+use crate::rules::{Rule, RuleId, Run, awaited_instead, duration, logs};
+use holdup_evidence::observed::KernelEvent;
 use holdup_evidence::{Cause, Ns, Observed};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
@@ -21,12 +21,8 @@ const PAST: Ns = 3_600_000_000_000;
 
 /// Whether whom somebody waits for is known to have been left behind by that kill: then it is told there.
 fn is_told(observed: &Observed, pid: u32) -> bool {
-    let waits = observed.waits.iter().flatten();
-    let mut owed = waits.filter_map(|wait| match &wait.short {
-        Short::Answer(owed) => owed.killed.as_ref(),
-        _ => None,
-    });
-    owed.any(|killed| killed.process.pid == pid)
+    let waits = observed.waits.as_deref().unwrap_or_default();
+    awaited_instead::tells_kill(waits, pid)
 }
 
 /// How grave a kill is that was so long ago, where that is known. `now`: whether the machine was looked at, so that who suffers now is known.

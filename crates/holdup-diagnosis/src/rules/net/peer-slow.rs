@@ -245,7 +245,8 @@ fn from_anybody(wait: &AttributedWait) -> bool {
 const UDP: &str = "udp";
 
 /// Of processes that run already: whether one thread waits for an answer that the peer's thread holds back until something happens, with
-/// nobody behind it. A client of a long poll has such a thread, and it may be that what is to happen does not.
+/// nobody behind it. A client of a long poll has such a thread beside its first one, and it may be that what is to happen does not; a program
+/// whose first thread waits goes on with nothing else.
 fn is_held_back(run: &Run<'_>, group: &Waits<'_>) -> bool {
     let thread = |wait: &AttributedWait| (wait.asker.name.pid, wait.asker.name.tid);
     let one = thread(group.main());
@@ -260,7 +261,8 @@ fn is_held_back(run: &Run<'_>, group: &Waits<'_>) -> bool {
     let alone = all
         .filter(|wait| wait.cause == group.cause() && thread(wait).0 == one.0)
         .all(|wait| thread(wait) == one);
-    run.attributed.of_threads && for_event && answers && alone
+    let beside = one.0 != one.1;
+    run.attributed.of_threads && for_event && answers && alone && beside
 }
 
 /// Whether the answer of the peer is a name: a resolver of the program's runtime asks it, and has no frames.

@@ -53,8 +53,10 @@ pub(super) fn of(connections: &[Connection], queues: &[ListenQueue]) -> Vec<Asks
         };
         let Some(server) = by_ends.get(&(client.peer, client.local)) else {
             let elsewhere = !client.peer.ip().is_loopback() && client.speaks_in_turn;
-            // What is sent again and again is sent last each time: the last that came tells for how long nothing arrives.
-            let lost = client.received_ms.filter(|_| client.unsent > 0);
+            // What is sent again and again is sent last each time: the last that came tells for how long nothing arrives, and on a connection
+            // that was at rest before, the pauses between.
+            let again = client.resent_ms.filter(|_| client.unsent > 0);
+            let lost = client.received_ms.zip(again).map(|(ms, again)| ms.min(again));
             let ns = lost.map_or(ns, |ms| ns.max(Ns::from(ms) * MS));
             asks.extend((elsewhere && ns >= MIN_ELSEWHERE_NS).then(|| Asks {
                 client: client.inode,
@@ -81,4 +83,39 @@ pub(super) fn of(connections: &[Connection], queues: &[ListenQueue]) -> Vec<Asks
         }));
     }
     asks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of;
+    use holdup_proc::conversations::Connection;
+    use std::net::SocketAddr;
+
+    const S: u64 = 1_000_000_000;
+
+    /// For how long a client waits for a server elsewhere, of which it heard an hour ago, and that it sent something so many seconds ago; `again`:
+    /// seconds between the last times that it did.
+    fn waits(sent: u32, again: Option<u32>) -> Option<u64> {
+        let client = Connection {
+            unsent: 300,
+            asks_ms: Some(sent * 1000),
+            received_ms: Some(3_600_000),
+            resent_ms: again.map(|seconds| seconds * 1000),
+            speaks_in_turn: true,
+            ..Connection::at_rest(
+                SocketAddr::from(([10, 0, 0, 1], 40_001)),
+                SocketAddr::from(([10, 0, 0, 9], 443)),
+                7,
+            )
+        };
+        of(&[client], &[]).first().map(|ask| ask.ns)
+    }
+
+    #[test]
+    fn a_new_question_on_an_old_connection_is_new() {
+        assert_eq!(waits(0, None), None, "on its way");
+        assert_eq!(waits(5, None), Some(5 * S), "arrived or not, it was sent then");
+        assert_eq!(waits(0, Some(1)), None, "sent again after a moment");
+        assert_eq!(waits(4, Some(25)), Some(25 * S));
+    }
 }

@@ -16,7 +16,7 @@ use holdup_proc::conversations::Connection;
 use holdup_proc::descriptors::{self, Open};
 use holdup_proc::listen_queues::ListenQueue;
 use holdup_proc::root::text_if_there;
-use holdup_proc::{Root, names, tasks};
+use holdup_proc::{Root, maps, names, tasks};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -54,8 +54,14 @@ pub(super) struct Stands {
 
 /// Looks at a process's threads. May block, as files of calls can.
 pub(super) fn look(root: &Root, pid: u32) -> Stands {
-    let mut stands = Stands::default();
-    for tid in waiting_threads(root, pid) {
+    let looked = waiting_threads(root, pid);
+    let mut stands = Stands {
+        // Of a process with more threads one that was not looked at may.
+        takes_in: tasks::threads(root, pid).len() > looked.len(),
+        ..Stands::default()
+    };
+    let mut shared: Option<Vec<maps::Mapping>> = None;
+    for tid in looked {
         let Some(call) = tasks::call(root, tid) else {
             continue;
         };
@@ -71,10 +77,19 @@ pub(super) fn look(root: &Root, pid: u32) -> Stands {
                 .reads
                 .extend(socket.filter(|_| stands.reads.len() < MAX_STANDS));
         } else if known.is(Kind::WaitsForFutex) {
-            stands.shares_lock |= known.name() == "futex" && call.args[1] & PRIVATE == 0;
+            // Who waits for a thread's end does so without the flag, at a word of its own process.
+            if known.name() == "futex" && call.args[1] & PRIVATE == 0 {
+                let shared = shared.get_or_insert_with(|| maps::shared(root, pid).unwrap_or_default());
+                stands.shares_lock |= is_within(shared, call.args[0]);
+            }
         }
     }
     stands
+}
+
+/// Whether an address is in one of these mappings.
+fn is_within(mappings: &[maps::Mapping], address: u64) -> bool {
+    mappings.iter().any(|one| (one.start..one.end).contains(&address))
 }
 
 /// Adds what is known; `now` is in seconds since boot.
@@ -111,7 +126,10 @@ pub(super) fn tell(
     }
     for wait in waits {
         if let (Short::Answer(owed), Some(holder)) = (&mut wait.short, &wait.holder) {
-            owed.occupied = by.get(&holder.pid).cloned().map(Box::new);
+            // A server that began another one for each client stands on the connection of who waits for its answer.
+            let waiter = wait.waiter.pid;
+            let others = by.get(&holder.pid).filter(|one| one.by.pid != waiter);
+            owed.occupied = others.cloned().map(Box::new);
             owed.killed = dead.get(&holder.pid).cloned().map(Box::new);
         }
     }
@@ -200,12 +218,13 @@ pub(super) struct Kill {
     pub(super) ago: Ns,
 }
 
-/// Who of the same service was killed, of which the parent has not yet asked; else whom the kernel killed for memory that had the same name, at
+/// Who of the same service was killed, of which the parent has not yet asked (one of the same name, where only the signal is known); else whom the kernel killed for memory that had the same name, at
 /// the time when the first one began to wait.
 fn killed(root: &Root, pid: u32, ns: Ns, kills: &[Kill]) -> Option<Killed> {
     let about =
         |kill: &&Kill| kill.ago.saturating_add(AFTER_NS) >= ns && kill.ago <= ns.saturating_add(BEFORE_NS);
     let memory = |kill: &Kill| kill.cgroup.clone().unwrap_or_default();
+    let own = names::comm(root, pid);
     let parent = names::parent(root, pid).filter(|parent| *parent > 1);
     let others = parent.map_or_else(Vec::new, |parent| tasks::children(root, parent));
     let zombies = others.into_iter().take(MAX_CHILDREN).filter(|child| {
@@ -218,7 +237,9 @@ fn killed(root: &Root, pid: u32, ns: Ns, kills: &[Kill]) -> Option<Killed> {
         // Within a container the kernel's log has other ids.
         let kill = kill.or_else(|| kills.iter().rev().filter(about).find(|kill| kill.name == name));
         let signal = ended_by(root, child).unwrap_or(0);
-        (kill.is_some() || signal > 0).then(|| Killed {
+        // Of a helper that its parent ended nobody is known to have had a lock with.
+        let same = signal > 0 && own.as_deref() == Some(name.as_str());
+        (kill.is_some() || same).then(|| Killed {
             process: SeenClient {
                 pid: child,
                 name: name.clone(),
@@ -237,7 +258,7 @@ fn killed(root: &Root, pid: u32, ns: Ns, kills: &[Kill]) -> Option<Killed> {
     if let Some(first) = of.into_iter().next() {
         return Some(first);
     }
-    let own = names::comm(root, pid)?;
+    let own = own?;
     let kill = kills.iter().rev().filter(about).find(|kill| kill.name == own)?;
     Some(Killed {
         process: SeenClient {
@@ -262,10 +283,11 @@ fn ended_by(root: &Root, pid: u32) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Clients, Kill, killed};
+    use super::{Clients, Kill, is_within, killed};
     use holdup_proc::Root;
     use holdup_proc::conversations::Connection;
     use holdup_proc::listen_queues::ListenQueue;
+    use holdup_proc::maps::Mapping;
     use std::fs;
     use std::net::SocketAddr;
     use std::os::unix::fs::symlink;
@@ -329,13 +351,35 @@ mod tests {
         assert_eq!(who(&[], 40), None);
     }
 
+    #[test]
+    fn only_a_word_in_memory_that_processes_share_is_their_lock() {
+        let shared = Mapping {
+            start: 0x7000,
+            end: 0x8000,
+            offset: 0,
+            device: (0, 1),
+            inode: 5,
+            path: "/dev/shm/ingest".to_owned(),
+        };
+        let shared = [shared];
+        assert!(is_within(&shared, 0x7000) && is_within(&shared, 0x7ffc));
+        assert!(!is_within(&shared, 0x8000), "a thread's word on its own stack");
+        assert!(!is_within(&[], 0x7000));
+    }
+
     /// Who was killed beside process 7, whose parent is 3: its other child 8 is a zombie with this status.
     fn dead(status: u32, kills: &[Kill]) -> Option<(u32, bool, Option<String>)> {
+        beside("ingest", status, kills)
+    }
+
+    /// The same of a child of this name.
+    fn beside(zombie: &str, status: u32, kills: &[Kill]) -> Option<(u32, bool, Option<String>)> {
         let (folder, root) = tree();
         for (pid, parent, state) in [(3, 1, 'S'), (7, 3, 'S'), (8, 3, 'Z')] {
             let process = folder.path().join(format!("proc/{pid}"));
             fs::create_dir_all(process.join(format!("task/{pid}"))).unwrap();
-            fs::write(process.join("comm"), "ingest\n").unwrap();
+            let name = if pid == 8 { zombie } else { "ingest" };
+            fs::write(process.join("comm"), format!("{name}\n")).unwrap();
             fs::write(
                 process.join("status"),
                 format!("Name:\tingest\nState:\t{state} (x)\nPPid:\t{parent}\n"),
@@ -378,6 +422,7 @@ mod tests {
         assert_eq!(dead(256, &[]), None);
         assert_eq!(dead(0, &[kill(4711, "ingest", 3000)]), None);
         assert_eq!(dead(0, &[kill(4711, "other", 31)]), None);
+        assert_eq!(beside("convert", 9, &[]), None, "a helper that was ended");
         let gone = Some((8, true, Some("/ingest".to_owned())));
         assert_eq!(dead(0, &[kill(8, "ingest", 3000)]), gone);
     }

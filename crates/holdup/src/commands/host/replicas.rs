@@ -216,7 +216,7 @@ fn in_the_way(
     before.next().copied().filter(|_| before.next().is_none())
 }
 
-/// The standby that a server sends its log to.
+/// The standby that a server sends its log to. Of several it is not known which one has to confirm; others may only copy the log, or be asynchronous.
 fn standby_of(
     root: &Root,
     own: u32,
@@ -225,39 +225,30 @@ fn standby_of(
     connections: &[Connection],
 ) -> Option<Standby> {
     let senders = servers.that(server, |state| state == SessionState::SendsLog);
-    let mut elsewhere = None;
-    for sender in senders {
-        let sockets = descriptors::ends(root, sender)
-            .map(|ends| ends.sockets)
-            .unwrap_or_default();
-        let of = |one: &&Connection| one.inode != 0 && sockets.contains(&one.inode);
-        let Some(one) = connections.iter().find(of) else {
-            continue;
-        };
-        let address = one.peer.to_string();
-        let other = connections
-            .iter()
-            .find(|other| other.local == one.peer && other.peer == one.local);
-        let receiver = other.filter(|other| other.inode != 0).and_then(|other| {
-            let wanted = HashSet::from([Open::Socket(other.inode)]);
-            let holders = descriptors::holders(root, &wanted, own);
-            holders.into_values().next()?.first().copied()
-        });
-        let Some(standby) = receiver.and_then(|pid| names::parent(root, pid)) else {
-            elsewhere.get_or_insert(Standby {
-                address,
-                ..Standby::default()
-            });
-            continue;
-        };
-        let standby = servers.standby(standby, address);
-        // Of several the one whose replay waits is in the way.
-        if standby.replay.is_some_and(|(_, waits)| waits) {
-            return Some(standby);
-        }
-        elsewhere.get_or_insert(standby);
-    }
-    elsewhere
+    let sender = match senders.as_slice() {
+        [] => return None,
+        [one] => *one,
+        _ => return Some(Standby::default()),
+    };
+    let sockets = descriptors::ends(root, sender)?.sockets;
+    let of = |one: &&Connection| one.inode != 0 && sockets.contains(&one.inode);
+    let one = connections.iter().find(of)?;
+    let address = one.peer.to_string();
+    let other = connections
+        .iter()
+        .find(|other| other.local == one.peer && other.peer == one.local);
+    let receiver = other.filter(|other| other.inode != 0).and_then(|other| {
+        let wanted = HashSet::from([Open::Socket(other.inode)]);
+        let holders = descriptors::holders(root, &wanted, own);
+        holders.into_values().next()?.first().copied()
+    });
+    Some(match receiver.and_then(|pid| names::parent(root, pid)) {
+        Some(standby) => servers.standby(standby, address),
+        None => Standby {
+            address,
+            ..Standby::default()
+        },
+    })
 }
 
 #[cfg(test)]

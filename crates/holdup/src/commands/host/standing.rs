@@ -25,7 +25,7 @@ use holdup_proc::descriptors::{self, Open};
 use holdup_proc::listen_queues::ListenQueue;
 use holdup_proc::root::text_if_there;
 use holdup_proc::task_list::Lister;
-use holdup_proc::{Root, conversations, listen_queues, tasks};
+use holdup_proc::{Root, conversations, listen_queues, names, tasks};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
@@ -43,6 +43,9 @@ const MIN_CPU_PERCENT: u32 = 10;
 
 /// Such servers that are looked at.
 const BUSY_MAX: usize = 8;
+
+/// Threads of a server of which whom it works for is looked for.
+const THREADS_MAX: usize = 64;
 
 /// Between two lists of tasks, to see whether a server does anything.
 const BETWEEN: Duration = Duration::from_millis(500);
@@ -177,6 +180,13 @@ fn files_away(root: &Root, own: u32, away: Vec<u32>, connections: &[Connection])
     ways.into_iter().map(wait).collect()
 }
 
+/// Whether no two threads of a process run: of several nobody knows which works for whom.
+fn one_runs(root: &Root, pid: u32) -> bool {
+    let threads = tasks::threads(root, pid);
+    let runs = |tid: &&u32| names::state(root, **tid) == Some('R');
+    threads.len() <= THREADS_MAX && threads.iter().filter(runs).count() <= 1
+}
+
 /// Says whom servers work for that use a CPU while requests before them are not read.
 fn works_for(
     root: &Root,
@@ -194,6 +204,7 @@ fn works_for(
     };
     let servers: BTreeSet<u32> = waits.iter().filter_map(busy).collect();
     let of: HashMap<u32, u32> = (servers.into_iter().take(BUSY_MAX))
+        .filter(|pid| one_runs(root, *pid))
         .filter_map(|pid| Some((pid, queued::works_for(root, own, pid, connections, queues)?)))
         .collect();
     let names = match of.is_empty() {
@@ -201,10 +212,13 @@ fn works_for(
         false => named(root, of.values().copied().collect()),
     };
     for holder in waits.iter_mut().filter_map(|wait| wait.holder.as_mut()) {
-        holder.client = of.get(&holder.pid).map(|pid| SeenClient {
-            pid: *pid,
-            name: names.get(pid).cloned().unwrap_or_default(),
-        });
+        // Of others it may be known already.
+        if let Some(pid) = of.get(&holder.pid) {
+            holder.client = Some(SeenClient {
+                pid: *pid,
+                name: names.get(pid).cloned().unwrap_or_default(),
+            });
+        }
     }
 }
 
@@ -272,4 +286,29 @@ fn now(root: &Root) -> f64 {
 /// Seconds as nanoseconds.
 pub(super) fn ns(seconds: f64) -> Ns {
     (seconds.max(0.0) * SECOND) as Ns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::one_runs;
+    use holdup_proc::Root;
+    use std::fs;
+
+    #[test]
+    fn of_several_threads_that_run_nobody_knows_for_whom() {
+        let folder = tempfile::tempdir().unwrap();
+        let runs = |states: &[(u32, char)]| {
+            for (tid, state) in states {
+                let proc = folder.path().join("proc");
+                fs::create_dir_all(proc.join(format!("5/task/{tid}"))).unwrap();
+                fs::create_dir_all(proc.join(tid.to_string())).unwrap();
+                let status = format!("Name:\tserver\nState:\t{state} (x)\n");
+                fs::write(proc.join(format!("{tid}/status")), status).unwrap();
+            }
+            one_runs(&Root::below(folder.path()), 5)
+        };
+        assert!(runs(&[(5, 'R')]));
+        assert!(runs(&[(5, 'S'), (6, 'R')]));
+        assert!(!runs(&[(5, 'R'), (6, 'R')]));
+    }
 }
