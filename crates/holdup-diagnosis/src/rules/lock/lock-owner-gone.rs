@@ -154,7 +154,7 @@ fn finding(waits: &Waits<'_>) -> Option<Finding> {
         // Nothing was forked while it was held: who was to give or to take has ended.
         None if given(awaited) => finding
             .remedy(Remedy::safe(
-                "find out why the thread at the other end has ended: with an exception that nobody looked at, most likely, or because it was \
+                "find out why the thread at the other end has ended: with an exception that nobody read, most likely, or because it was \
                  told to before the others were done; its log says",
             ))
             .remedy(Remedy::safe(
