@@ -218,6 +218,9 @@ pub fn attach(
             notice(Notice::SoFar(&so_far));
         });
         observation.naming.look_at_tokio();
+        if how.tracing.pace != Pace::Record {
+            observation.naming.look_at_tasks();
+        }
         if looked.elapsed() >= look_again {
             let before = own_cpu_time();
             if let Some(pid) = pids.first() {

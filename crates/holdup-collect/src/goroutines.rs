@@ -13,7 +13,7 @@ use super::behind::{Answerer, Readers};
 use super::task_peers::Peers;
 use holdup_evidence::facts::FailedTask;
 use holdup_evidence::{
-    AwaitedDescriptor, NotMeasured, Ns, RuntimeTask, SharedWord, TaskChannels, TaskDoes, TaskRuntime,
+    AwaitedDescriptor, NotMeasured, Ns, RuntimeTask, SharedWord, TaskChannels, TaskDoes, TaskLook, TaskRuntime,
     WorkerPool,
 };
 use holdup_jvm::Running;
@@ -78,6 +78,8 @@ struct Asked {
 pub(super) struct Parked {
     /// The goroutines.
     pub(super) tasks: Vec<RuntimeTask>,
+    /// The same at instants before.
+    pub(super) looks: Vec<TaskLook>,
     /// Descriptors that tasks wait for.
     pub(super) descriptors: Vec<AwaitedDescriptor>,
     /// Processes whose tasks of tokio were read.

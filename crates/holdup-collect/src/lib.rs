@@ -71,6 +71,7 @@ mod shared_words;
 mod standing;
 mod suspended;
 mod task_limits;
+mod task_looks;
 mod task_peers;
 mod tokio;
 mod unread_answers;
@@ -422,6 +423,7 @@ impl Observation {
             untold_requests,
             traffic_told: self.tracer.tells_traffic(),
             tasks: parked.tasks,
+            task_looks: parked.looks,
             awaited_descriptors: parked.descriptors,
             tokio_read: parked.tokio_read,
             pools: parked.pools,

@@ -22,6 +22,7 @@ use super::outsiders::{Met, Outsiders};
 use super::own_ends::OwnEnds;
 use super::paths::Paths;
 use super::runtimes::Runtimes;
+use super::task_looks::TaskLooks;
 use super::{suspended, tokio, virtual_threads};
 use holdup_bpf::{Change, Mapped, RawEvent, RawMemory};
 use holdup_evidence::churn::{Made, MadeBy};
@@ -48,6 +49,7 @@ pub(crate) struct Naming {
     goroutines: FirstLook,
     /// Where goroutines wait for descriptors.
     goroutine_looks: GoLooks,
+    task_looks: TaskLooks,
     /// The same of tasks of `asyncio`.
     asyncio: asyncio::FirstLook,
     /// The same of virtual threads of Java.
@@ -112,6 +114,7 @@ impl Naming {
             processes: HashMap::new(),
             goroutines: FirstLook::default(),
             goroutine_looks: GoLooks::default(),
+            task_looks: TaskLooks::default(),
             asyncio: asyncio::FirstLook::default(),
             virtual_threads: virtual_threads::FirstLook::default(),
             tokio: tokio::FirstLook::default(),

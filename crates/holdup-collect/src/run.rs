@@ -147,6 +147,7 @@ fn observe(
         observation.cgroup.look(subject.pid());
         priority.adapt(observation.turn());
         observation.naming.look_at_tokio();
+        observation.naming.look_at_tasks();
         if follows && ended.is_none() && Instant::now() >= look_at {
             // That is done once, and no part of what the next look will take.
             observation.tracer.prepare_looks().ok();

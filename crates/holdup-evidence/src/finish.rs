@@ -4,7 +4,7 @@ use crate::attached::{UntoldRequests, Upstream};
 use crate::budget::Budget;
 use crate::{
     AwaitedDescriptor, Datagrams, EventLoop, Frame, InterpreterLock, Loss, NotMeasured, Ns, RuntimeTask,
-    SharedWord, WorkerPool,
+    SharedWord, TaskLook, WorkerPool,
 };
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +44,9 @@ pub struct Finish {
     /// Tasks of runtimes, as they were at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<RuntimeTask>,
+    /// The same at instants before, in their order; empty where nobody looked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub task_looks: Vec<TaskLook>,
     /// Processes whose tasks of tokio could be read by what describes them, whether there were any or not, and whether that was done in time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tokio_read: Vec<u32>,

@@ -59,7 +59,7 @@ pub use object::{DeviceNumber, Object, ObjectId, ObjectKind, SocketAddress};
 pub use observed::Observed;
 pub use ran_instead::{Allowed, RanInstead, Scheduling};
 pub use runtime_lock::{RuntimeLock, RuntimeLockKind, RuntimeLockSource};
-pub use runtime_task::{AwaitedDescriptor, RuntimeTask, TaskChannels, TaskDoes, TaskRuntime};
+pub use runtime_task::{AwaitedDescriptor, RuntimeTask, TaskChannels, TaskDoes, TaskLook, TaskRuntime};
 pub use shared_word::{SharedUser, SharedWord};
 pub use type_layout::{BlockingCode, Member, TaskHead, TaskKind, TypeLayout, TypeLayouts, Variant, Variants};
 pub use worker_pool::WorkerPool;

@@ -123,6 +123,15 @@ pub struct RuntimeTask {
     pub holder_thread: Option<u32>,
 }
 
+/// Tasks as they were at one instant while observation went on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskLook {
+    /// When they had been read, `CLOCK_MONOTONIC`.
+    pub at: Ns,
+    /// The tasks.
+    pub tasks: Vec<RuntimeTask>,
+}
+
 /// A descriptor that a task of a runtime waits for, and who waits for that task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AwaitedDescriptor {

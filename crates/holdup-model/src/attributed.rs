@@ -11,6 +11,7 @@ mod judged;
 mod requests;
 mod source;
 mod task;
+mod task_queue;
 mod uncertainty;
 
 pub use clients::AwaitedClients;
@@ -27,6 +28,7 @@ pub use requests::{
 };
 pub use source::Source;
 pub use task::{Task, TaskOthers, TaskState};
+pub use task_queue::{TaskHas, TaskHolder, TaskQueue};
 pub use uncertainty::{Uncertainty, error_together};
 
 use crate::churn::Churn;
@@ -87,6 +89,12 @@ pub struct Attributed {
     /// Tasks of runtimes, as they were when observation ended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<Task>,
+    /// How many looks met tasks of runtimes while observation went on.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub task_looks: u64,
+    /// Queues of tasks for locks, by looks while observation went on; the longest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub task_queues: Vec<TaskQueue>,
     /// Event loops that were kept from their events.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub event_loops: Vec<EventLoop>,

@@ -152,6 +152,7 @@ rule_pages! {
     "lock" "task-hung"
     "process" "task-limit-reached"
     "process" "tasks-pile-up"
+    "lock" "tasks-queue-for-lock"
     "disk" "tasks-stall-for-io"
     "mem" "tasks-stall-for-memory"
     "lock" "tasks-wait-for-lock"

@@ -178,8 +178,12 @@ pub(super) fn attributed(mut run: Attribution, finish: &Finish, facts: &SystemFa
     whole.event_loops.clone_from(&finish.event_loops);
     super::interpreter_locks::name_holders(&mut whole, finish);
     whole.tasks = super::runtime_tasks::tasks(finish);
+    let looks = super::task_queues::looks(finish);
+    whole.task_looks = looks.len() as u64;
+    whole.task_queues = super::task_queues::of(&looks, finish);
     super::blocked_on::put_in_place(&mut whole.waits, &mut whole.tasks, &finish.tasks);
     super::loop_askers::put_in_place(&mut whole.waits, &whole.tasks);
+    super::loop_askers::put_in_place_by_looks(&mut whole.waits, &looks);
     super::poller_askers::put_in_place(&mut whole.waits, &whole.tasks, finish);
     super::library_askers::put_in_place(&mut whole.waits);
     super::calls_of_tasks::tell(&mut whole.tasks, &whole.waits, facts);

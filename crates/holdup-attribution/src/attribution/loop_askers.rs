@@ -5,6 +5,7 @@
 //! they were when observation ended. Out: polls that are not over, with the frames of that task above those of the loop.
 
 use super::asker;
+use super::task_queues::Look;
 use holdup_evidence::{Cause, Frame, Language, TaskRuntime};
 use holdup_knowledge::system_calls::{self, Kind};
 use holdup_model::attributed::{AttributedWait, Common, Task, TaskState};
@@ -50,6 +51,63 @@ pub(super) fn put_in_place(waits: &mut [AttributedWait], tasks: &[Task]) {
         let asking = asker::choose(&wait.asker.stack);
         (wait.asker.frame, wait.asker.module) = (asking.frame, asking.module);
     }
+}
+
+/// Of tasks that looks met while they awaited what a poll is for, the part that must stand in one place for it to be the asker.
+const MOST: f64 = 0.75;
+
+/// The same of polls that are over, by the tasks that looks met while observation went on: those that awaited the same peer, or a timer where the
+/// poll ended by one. Where they stand in several places none of which has nearly all of them, it is not known for which a poll was.
+pub(super) fn put_in_place_by_looks(waits: &mut [AttributedWait], looks: &[Look]) {
+    let waiting: Vec<&Task> = looks
+        .iter()
+        .flat_map(|look| &look.tasks)
+        .filter(|task| task.runtime == TaskRuntime::Asyncio && task.state == TaskState::Waiting)
+        .collect();
+    if waiting.is_empty() {
+        return;
+    }
+    for wait in waits {
+        let polls = system_calls::is_named(wait.call.as_deref(), Kind::WaitsForEpoll);
+        let python = |frame: &Frame| frame.language == Language::Python;
+        let first = wait.asker.stack.iter().position(python);
+        let Some(at) = first.filter(|at| polls && of_loop(&wait.asker.stack[*at])) else {
+            continue;
+        };
+        let pid = wait.asker.name.pid;
+        let is_for = |task: &&&Task| {
+            task.pid == pid
+                && match (wait.cause, &wait.resource.detail.peer) {
+                    (Cause::TimerSleep, _) => task.cause == Cause::TimerSleep,
+                    (_, Some(peer)) => task.resource.detail.peer.as_ref() == Some(peer),
+                    _ => false,
+                }
+        };
+        let mut places: BTreeMap<Place, (usize, &Task)> = BTreeMap::new();
+        for task in waiting.iter().filter(is_for) {
+            let place = asker::place(&task.stack).filter(asker::is_applications);
+            let place = place.map_or((None, None), |place| (place.symbol, place.line));
+            places.entry(place).or_insert((0, task)).0 += 1;
+        }
+        let all: usize = places.values().map(|(count, _)| count).sum();
+        let most = places.into_iter().max_by_key(|(_, (count, _))| *count);
+        let Some(((Some(_), _), (count, task))) = most else {
+            continue;
+        };
+        if (count as f64) < all as f64 * MOST {
+            continue;
+        }
+        wait.asker.stack.splice(at..at, task.stack.iter().cloned());
+        let asking = asker::choose(&wait.asker.stack);
+        (wait.asker.frame, wait.asker.module) = (asking.frame, asking.module);
+    }
+}
+
+/// Whether a frame is of the library's event loop, which no task's frame is above yet.
+fn of_loop(frame: &Frame) -> bool {
+    let file = frame.file.as_deref().unwrap_or_default();
+    let own = ["selectors.py", "asyncio/base_events.py", "asyncio/runners.py"];
+    own.iter().any(|own| file.ends_with(own))
 }
 
 /// The frames of the asynchronous function that a poll of Node.js is for, if all that stand await names, in one place: the resolver is a library

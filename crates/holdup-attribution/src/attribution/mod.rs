@@ -71,6 +71,7 @@ mod row_names;
 mod rows;
 mod run_path;
 mod runtime_tasks;
+mod task_queues;
 mod shared_words;
 mod site;
 mod slow_requests;

@@ -12,7 +12,12 @@ use std::net::SocketAddr;
 
 /// All tasks.
 pub(super) fn tasks(finish: &Finish) -> Vec<Task> {
-    let mut tasks: Vec<Task> = finish.tasks.iter().map(|one| task(one, finish)).collect();
+    of(&finish.tasks, finish)
+}
+
+/// These tasks, which are those of one look.
+pub(super) fn of(tasks: &[RuntimeTask], finish: &Finish) -> Vec<Task> {
+    let mut tasks: Vec<Task> = tasks.iter().map(|one| task(one, finish)).collect();
     command_output::await_output(&mut tasks);
     tasks
 }

@@ -6,8 +6,8 @@ use super::Naming;
 use crate::asyncio;
 use crate::database_locks::Awaited;
 use crate::goroutines::{self, Parked};
-use crate::{shared_words, suspended, tokio, virtual_threads};
-use holdup_evidence::{EventLoop, InterpreterLock, NotMeasured};
+use crate::{shared_words, suspended, task_looks, tokio, virtual_threads};
+use holdup_evidence::{EventLoop, InterpreterLock, NotMeasured, RuntimeTask};
 
 impl Naming {
     /// Has the threads of interpreters and goroutines looked at, and takes what earlier looks came to.
@@ -83,6 +83,34 @@ impl Naming {
         self.tokio.look(&mut self.user_stacks, processes);
     }
 
+    /// Looks at tasks, if that is due.
+    pub(crate) fn look_at_tasks(&mut self) {
+        if let Some(begun) = self.task_looks.is_due() {
+            let tasks = self.tasks_now();
+            self.task_looks.met(begun, tasks);
+        }
+    }
+
+    /// Tasks of runtimes that can be read in a moment, as they are now: those of Node.js need a walk through the heap.
+    fn tasks_now(&mut self) -> Vec<RuntimeTask> {
+        let processes = self.processes.iter().map(|(pid, key)| (*pid, *key));
+        let mut now = goroutines::parked(
+            &mut self.user_stacks,
+            processes.clone(),
+            &self.goroutines,
+            Some(&self.goroutine_looks),
+        );
+        let (interpreters, stacks) = (&mut self.interpreters, &mut self.user_stacks);
+        asyncio::add(&mut now, interpreters, stacks, processes.clone(), &self.asyncio);
+        tokio::add(&mut now, stacks, processes.clone(), &self.tokio);
+        let machines = self.runtimes.machines();
+        let (runtimes, tids) = (&self.runtimes, &self.tids);
+        let tid_of = |process, inside| tids.get(&runtimes.thread(process, inside)?).copied();
+        let (first, stacks) = (&self.virtual_threads, &mut self.user_stacks);
+        virtual_threads::add(&mut now, &machines, stacks, processes, first, tid_of);
+        now.tasks
+    }
+
     /// What goroutines wait for that are parked now.
     pub(crate) fn parked(&mut self) -> Parked {
         let processes = self.processes.iter().map(|(pid, key)| (*pid, *key));
@@ -113,6 +141,8 @@ impl Naming {
         let tid_of = |process, inside| tids.get(&runtimes.thread(process, inside)?).copied();
         let (first, stacks) = (&self.virtual_threads, &mut self.user_stacks);
         virtual_threads::add(&mut parked, &machines, stacks, processes.clone(), first, tid_of);
+        parked.looks = self.task_looks.finish();
+        task_looks::shorten(&mut parked.tasks, &parked.looks);
         parked.shared_words = shared_words::awaited(processes.map(|(pid, _)| pid));
         parked
     }

@@ -33,6 +33,9 @@ struct Wanted {
     thread: Vec<Listed>,
     /// Tasks of runtimes, with the fields of `Task`.
     task: Vec<Table>,
+    /// How many looks met tasks, and queues of tasks, with the fields of `TaskQueue`.
+    task_looks: u64,
+    task_queue: Vec<Table>,
     /// Event loops that were kept from their events.
     event_loop: Vec<Table>,
     /// Pools of threads of runtimes.
@@ -312,6 +315,9 @@ fn run_of(wanted: &Wanted, place: &str) -> (Attributed, SystemFacts) {
         .iter()
         .map(|table| typed(table.clone(), place))
         .collect();
+    attributed.task_looks = wanted.task_looks;
+    let queues = wanted.task_queue.iter();
+    attributed.task_queues = queues.map(|table| typed(table.clone(), place)).collect();
     attributed.event_loops = wanted
         .event_loop
         .iter()

@@ -38,6 +38,11 @@ impl Rule {
         Self::of_live_run(id, Check::Attached(check))
     }
 
+    /// Judges the tasks of runtimes that looks met meanwhile.
+    pub(super) const fn of_tasks(id: RuleId, check: ByAttached) -> Self {
+        Self::of_live_run(id, Check::Tasks(check))
+    }
+
     /// Judges what observed processes wrote in their logs.
     pub(super) const fn of_logs(id: RuleId, check: ByLogs) -> Self {
         Self::of_live_run(id, Check::Logs(check))

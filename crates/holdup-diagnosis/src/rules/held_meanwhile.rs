@@ -77,6 +77,34 @@ pub(super) fn join(run: &Run<'_>, found: &mut Vec<(&Rule, Finding)>) -> Option<(
     (found.len() < before).then_some((RuleId::SleepsOnPurpose, by))
 }
 
+/// Whether a finding is of what a task does with the lock that a queue of tasks is for.
+fn with_tasks_lock(run: &Run<'_>, finding: &Finding) -> bool {
+    let asker = &finding.asker;
+    let own = run.attributed.task_queues.iter();
+    let mut holders = own
+        .filter(|queue| queue.pid == asker.name.pid && queue.covered.saturating_mul(MIN_PART) >= finding.ns.unwrap_or(0))
+        .flat_map(|queue| &queue.holders);
+    holders.any(|holder| {
+        let named = holder.place.symbol.is_some() && holder.place.symbol == asker.frame;
+        named && holder.cause == finding.cause
+    })
+}
+
+/// Drops that tasks sleep, or poll by sleeping, where that was with a lock that others waited for, and that is reported.
+pub(super) fn join_tasks(run: &Run<'_>, found: &mut Vec<(&Rule, Finding)>) -> Option<(RuleId, RuleId)> {
+    let (by, _) = found.iter().find(|(rule, _)| rule.id == RuleId::TasksQueueForLock)?;
+    let (by, mut dropped) = (by.id, None);
+    found.retain(|(rule, finding)| {
+        let sleeps = matches!(rule.id, RuleId::SleepsOnPurpose | RuleId::SleepPolling);
+        let with_lock = sleeps && with_tasks_lock(run, finding);
+        if with_lock {
+            dropped = Some(rule.id);
+        }
+        !with_lock
+    });
+    dropped.map(|dropped| (dropped, by))
+}
+
 /// Moves findings about locks before those about what the locks' owners do meanwhile.
 pub(super) fn locks_first(run: &Run<'_>, found: &mut Vec<(&Rule, Finding)>) {
     if run.observed.is_some() || run.machine {
@@ -89,11 +117,11 @@ pub(super) fn locks_first(run: &Run<'_>, found: &mut Vec<(&Rule, Finding)>) {
             let other = &found[at].1;
             let enough = lock.ns.unwrap_or(0).saturating_mul(MIN_PART) >= other.ns.unwrap_or(u64::MAX);
             let (name, cause) = (&other.asker.name, other.cause);
-            is_about_lock(rule)
+            let of_tasks = rule.id == RuleId::TasksQueueForLock && with_tasks_lock(run, other);
+            let of_threads = is_about_lock(rule)
                 && !is_about_lock(found[at].0)
-                && enough
-                && lock.severity == other.severity
-                && deeds(run, lock).contains(&(name.pid, name.tid, cause))
+                && deeds(run, lock).contains(&(name.pid, name.tid, cause));
+            enough && lock.severity == other.severity && (of_threads || of_tasks)
         });
         if let Some(later) = later {
             let lock = found.remove(later);

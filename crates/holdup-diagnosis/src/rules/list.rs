@@ -152,6 +152,7 @@ rules! {
     "lock/task-hung.rs" task_hung TaskHung
     "process/task-limit-reached.rs" task_limit_reached TaskLimitReached
     "process/tasks-pile-up.rs" tasks_pile_up TasksPileUp
+    "lock/tasks-queue-for-lock.rs" tasks_queue_for_lock TasksQueueForLock
     "disk/tasks-stall-for-io.rs" tasks_stall_for_io TasksStallForIo
     "mem/tasks-stall-for-memory.rs" tasks_stall_for_memory TasksStallForMemory
     "lock/tasks-wait-for-lock.rs" tasks_wait_for_lock TasksWaitForLock

@@ -205,9 +205,18 @@ pub(super) fn runs(run: &Run<'_>, pid: u32) -> f64 {
     ran as f64 / run.attributed.elapsed.max(1) as f64
 }
 
+/// So many tasks of a runtime: `3 goroutines`.
+pub(super) fn several_named(count: u64, runtime: TaskRuntime) -> String {
+    say::several(count, name_of(runtime))
+}
+
 /// How its runtime calls such a task.
 pub(super) fn name(task: &Task) -> &'static str {
-    match task.runtime {
+    name_of(task.runtime)
+}
+
+fn name_of(runtime: TaskRuntime) -> &'static str {
+    match runtime {
         TaskRuntime::Go => "goroutine",
         TaskRuntime::Asyncio => "asyncio task",
         TaskRuntime::Java => "virtual thread",

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) const RULE: Rule = Rule::of_attached(RuleId::TasksWaitForLock, check)
     .about("tasks of a runtime wait for a lock, at a first look and at a last")
     .causes(&[Cause::LockFutex, Cause::LockMonitor])
+    .explains(&[RuleId::TasksQueueForLock])
     .from(0.0);
 
 /// What the tasks wait for, as it follows "wait".

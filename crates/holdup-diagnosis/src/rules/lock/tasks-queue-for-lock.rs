@@ -1,0 +1,180 @@
+//! Tasks of a language runtime queue for a lock, a pool or a semaphore. No thread waits for it.
+
+use crate::rules::{MATTERS, Rule, RuleId, Run, duration, say, tasks};
+use holdup_evidence::{Cause, Ns};
+use holdup_model::attributed::{Asker, TaskHas, TaskHolder, TaskQueue, ThreadName};
+use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
+use holdup_model::title::Title;
+
+/// The rule.
+pub(crate) const RULE: Rule = Rule::of_tasks(RuleId::TasksQueueForLock, check)
+    .about("tasks of a runtime queue for a lock")
+    .causes(&[Cause::LockFutex, Cause::LockMonitor])
+    .from(MATTERS);
+
+/// Looks that must have met a queue for its length to be worth a word: of fewer the estimate may be off by all of it.
+const MIN_MET: u64 = 3;
+
+/// A holder is named where it was met as that at one in so many of the looks that met the queue, or more often.
+const HOLDER_PART: u64 = 2;
+
+/// Share of the time of a program that ran already for which somebody must have waited: in a service that is well, a request waits now and then.
+const MOST_OF_THE_TIME: f64 = 0.5;
+
+/// How long one task of such a program must have waited, nanoseconds: what is shorter is how tasks take turns; of a pool or a semaphore, which is
+/// made for that, how long people wait for an answer before they complain.
+const LONG_NS: Ns = 250_000_000;
+const LONG_FOR_POOL_NS: Ns = 1_000_000_000;
+
+fn check(run: &Run<'_>) -> Verdict {
+    let looks = run.attributed.task_looks;
+    let worth = |queue: &&TaskQueue| match run.attributed.of_threads {
+        false => run.matters(queue.covered, MATTERS),
+        true => {
+            let long = if queue.pool { LONG_FOR_POOL_NS } else { LONG_NS };
+            queue.longest >= long && queue.covered as f64 >= run.attributed.wall as f64 * MOST_OF_THE_TIME
+        }
+    };
+    let large: Vec<&TaskQueue> = run.attributed.task_queues.iter().filter(worth).collect();
+    let findings: Vec<Finding> = large
+        .iter()
+        .filter(|queue| queue.met >= MIN_MET)
+        .map(|queue| finding(run, queue))
+        .collect();
+    match (findings.is_empty(), large.first()) {
+        (false, _) => Verdict::Fires(findings),
+        (true, Some(queue)) => Verdict::CannotTell(format!(
+            "whether {} queue for {}: {} looks met that, too few for its length",
+            tasks::several_named(2, queue.runtime),
+            queue.resource.name,
+            queue.met
+        )),
+        (true, None) => {
+            let longest = run
+                .attributed
+                .task_queues
+                .first()
+                .map_or(0, |queue| queue.covered);
+            Verdict::Clear(format!(
+                "tasks waited for a lock for about {} at most, by {}",
+                duration(longest),
+                say::several(looks, "look")
+            ))
+        }
+    }
+}
+
+/// Who has it often enough to be named.
+fn main_holder(queue: &TaskQueue) -> Option<&TaskHolder> {
+    let first = queue.holders.first()?;
+    (first.looks.saturating_mul(HOLDER_PART) >= queue.met).then_some(first)
+}
+
+fn does(holder: &TaskHolder) -> String {
+    match holder.resource.name.as_str() {
+        "" => holder.cause.phrase().to_owned(),
+        // That it is a timer says less than the cause.
+        _ if holder.cause == Cause::TimerSleep => holder.cause.phrase().to_owned(),
+        what => format!("waiting for {what}"),
+    }
+}
+
+fn outcome(queue: &TaskQueue) -> String {
+    let it = if queue.pool { "one" } else { "it" };
+    match main_holder(queue) {
+        Some(holder) => {
+            let has = match holder.has {
+                TaskHas::Noted => "has",
+                TaskHas::Taken => "seems to have",
+            };
+            let same = holder.place == queue.place;
+            let place = match same {
+                true => "a task in the same place".to_owned(),
+                false => say::place(&holder.place),
+            };
+            format!("; {place} {has} {it} meanwhile, {}", does(holder))
+        }
+        None => String::new(),
+    }
+}
+
+fn finding(run: &Run<'_>, queue: &TaskQueue) -> Finding {
+    let process = say::name_or(&queue.process, "a process");
+    let (verb, up_to) = match queue.most {
+        1 => ("waits", ""),
+        _ => ("queue", "Up to "),
+    };
+    let others = match queue.other_places {
+        0 => String::new(),
+        more => format!(" and {}", say::several(more, "other place")),
+    };
+    let title = Title::from(format!(
+        "{up_to}{} of {process} {verb} in {}{others} for {}",
+        tasks::several_named(queue.most, queue.runtime),
+        say::place(&queue.place),
+        say::name_or(&queue.resource.name, "a lock"),
+    ))
+    .with(outcome(queue));
+    let met = Evidence::new(
+        format!(
+            "{} of {} looks met tasks that wait for it: {} in all, {} at a time at most; together they waited about {}",
+            queue.met,
+            queue.looks,
+            queue.tasks,
+            queue.most,
+            duration(queue.waited)
+        ),
+        "looks at the program's own structures while it ran; what lies between two is like the nearer one",
+    );
+    let asker = Asker {
+        name: ThreadName {
+            pid: queue.pid,
+            tid: queue.pid,
+            process: queue.process.clone(),
+            thread: queue.process.clone(),
+        },
+        frame: queue.place.symbol.clone(),
+        stack: queue.stack.clone(),
+        ..Default::default()
+    };
+    let lasted = queue.covered.min(run.attributed.elapsed);
+    let mut finding = Finding::new(RULE.id.id(), Severity::Warning, title, queue.cause, lasted, met)
+        .about(queue.resource.clone(), asker)
+        .confidence(Confidence::Strong);
+    for holder in &queue.holders {
+        let how = match holder.has {
+            TaskHas::Noted => "the program's own structures, read from its memory",
+            TaskHas::Taken => "the program's code and stacks, read from its memory",
+        };
+        finding = finding.and(Evidence::new(
+            format!(
+                "{}, {}, had {} at {} of these looks",
+                say::place(&holder.place),
+                does(holder),
+                if queue.pool { "one" } else { "it" },
+                holder.looks
+            ),
+            how,
+        ));
+    }
+    if queue.holders.is_empty() {
+        finding = finding.and(Evidence::new(
+            "who had it is not known: the runtime does not note it",
+            "the layout of the runtime's locks",
+        ));
+    }
+    let finding = match main_holder(queue) {
+        Some(holder) if !queue.pool => finding.remedy(Remedy::safe(format!(
+            "do not wait while holding it: the holder is {}",
+            does(holder)
+        ))),
+        _ if queue.pool => finding.remedy(Remedy::changing(
+            "allow more at a time, if what they use can bear it",
+            "what they use gets more load",
+        )),
+        _ => finding.remedy(Remedy::safe("hold it for a shorter time, or lock less at once")),
+    };
+    finding.remedy(Remedy::pointless(
+        "more tasks or threads: each one waits in the same queue",
+    ))
+}
