@@ -105,6 +105,8 @@ struct Stand {
 #[derive(Debug, Default)]
 pub(super) struct FirstLook {
     at: Ns,
+    /// Who reads, from the first look to the last: it knows the program then.
+    readers: Option<Readers<Question, Answer>>,
     /// By process and number.
     stands: BTreeMap<(u32, u64), Stand>,
 }
@@ -119,7 +121,7 @@ impl FirstLook {
         if self.at > 0 {
             return;
         }
-        let mut readers: Readers<Question, Answer> = Readers::new(answerer);
+        let mut readers = self.readers.take().unwrap_or_else(|| Readers::new(answerer));
         for (pid, process) in processes.into_iter().take(PROCESSES_MAX) {
             let read = found(stacks, &mut readers, pid, process, false).and_then(|(_, read)| read);
             let room = LISTED_MAX.saturating_sub(self.stands.len());
@@ -133,6 +135,7 @@ impl FirstLook {
                 ((pid, one.id), stand)
             }));
         }
+        self.readers = Some(readers);
         // When it is over: each stood there by then.
         self.at = clocks::monotonic();
     }
@@ -185,10 +188,10 @@ fn found(
 pub(super) fn parked(
     stacks: &mut UserStacks,
     processes: impl IntoIterator<Item = (u32, ProcessKey)>,
-    first: &FirstLook,
+    first: &mut FirstLook,
     looks: Option<&GoLooks>,
 ) -> Parked {
-    let mut readers: Readers<Question, Answer> = Readers::new(answerer);
+    let mut readers = first.readers.take().unwrap_or_else(|| Readers::new(answerer));
     let mut outcome = Parked::default();
     let mut peers = Peers::default();
     for (pid, process) in processes.into_iter().take(PROCESSES_MAX) {
@@ -267,6 +270,7 @@ pub(super) fn parked(
             });
         }
     }
+    first.readers = Some(readers);
     outcome
 }
 

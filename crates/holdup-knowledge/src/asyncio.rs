@@ -218,6 +218,13 @@ pub fn given(stack: &[Frame]) -> Option<Given> {
     }
 }
 
+/// Whether a task waits for room in a queue.
+#[must_use]
+pub fn puts(stack: &[Frame]) -> bool {
+    let innermost = stack.first().filter(|frame| in_library(frame).is_some());
+    innermost.is_some_and(|frame| frame.symbol.as_deref() == Some("Queue.put"))
+}
+
 /// Whether a task waits for the work of a queue to be done.
 #[must_use]
 pub fn joins(stack: &[Frame]) -> bool {

@@ -28,7 +28,7 @@ pub use requests::{
 };
 pub use source::Source;
 pub use task::{Task, TaskOthers, TaskState};
-pub use task_queue::{TaskHas, TaskHolder, TaskQueue};
+pub use task_queue::{TaskHas, TaskHolder, TaskQueue, TaskQueueFor};
 pub use uncertainty::{Uncertainty, error_together};
 
 use crate::churn::Churn;

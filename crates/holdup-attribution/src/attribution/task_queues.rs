@@ -6,7 +6,8 @@
 //! about how long, and who had it meanwhile.
 
 use holdup_evidence::{Finish, Frame, Ns, TaskRuntime};
-use holdup_model::attributed::{Task, TaskHas, TaskHolder, TaskQueue, TaskState};
+use holdup_knowledge::asyncio;
+use holdup_model::attributed::{Task, TaskHas, TaskHolder, TaskOthers, TaskQueue, TaskQueueFor, TaskState};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -76,7 +77,7 @@ pub(super) fn of(looks: &[Look], finish: &Finish) -> Vec<TaskQueue> {
     let mut queues: BTreeMap<Key, Gathered<'_>> = BTreeMap::new();
     for (place, look) in looks.iter().enumerate() {
         let mut waiting: BTreeMap<Key, Vec<&Task>> = BTreeMap::new();
-        for task in look.tasks.iter().filter(|task| waits(task)) {
+        for task in look.tasks.iter().filter(|task| kind(task).is_some()) {
             let lock = task.channels.awaits.first().copied();
             let stands = task.place.as_ref().map(|place| (place.symbol.clone(), place.line));
             let key = (task.pid, lock, stands.filter(|_| lock.is_none()));
@@ -108,9 +109,17 @@ pub(super) fn of(looks: &[Look], finish: &Finish) -> Vec<TaskQueue> {
     found
 }
 
-/// Whether a task stands in a queue for what others have, in the application's code.
-fn waits(task: &Task) -> bool {
-    task.state == TaskState::Waiting && (task.lock || task.pool) && task.place.is_some()
+/// In what queue a task stands for what others have or take, in the application's code.
+fn kind(task: &Task) -> Option<TaskQueueFor> {
+    let puts = || task.sends || task.runtime == TaskRuntime::Asyncio && asyncio::puts(&task.stack);
+    if task.state != TaskState::Waiting || task.place.is_none() {
+        return None;
+    }
+    match (task.lock, task.pool) {
+        (true, _) => Some(TaskQueueFor::Lock),
+        (_, true) => Some(TaskQueueFor::Pool),
+        _ => puts().then_some(TaskQueueFor::Taker),
+    }
 }
 
 impl<'a> Gathered<'a> {
@@ -168,7 +177,7 @@ impl<'a> Gathered<'a> {
             process: self.first.process.clone(),
             cause: self.first.cause,
             resource: self.first.resource.clone(),
-            pool: self.first.pool,
+            kind: kind(self.first).unwrap_or_default(),
             place: main.place.clone()?,
             stack: main.stack.clone(),
             other_places,
@@ -195,8 +204,15 @@ fn holders<'a>(look: &'a Look, waiting: &[&Task]) -> Vec<(TaskHas, &'a Task)> {
         true => TaskHas::Taken,
         false => TaskHas::Noted,
     };
-    let own = look.tasks.iter().filter(|task| task.pid == pid);
-    own.filter_map(|task| {
+    let taken = waiting.iter().all(|task| kind(task) == Some(TaskQueueFor::Taker));
+    let own = || look.tasks.iter().filter(|task| task.pid == pid);
+    if taken {
+        return own()
+            .filter(|task| !waits_here.contains(&task.id) && !beside(task, waiting) && takes(task, &wanted))
+            .map(|task| (TaskHas::Uses, task))
+            .collect();
+    }
+    own().filter_map(|task| {
         if noted.contains(&task.id) {
             return Some((TaskHas::Noted, task));
         }
@@ -207,13 +223,27 @@ fn holders<'a>(look: &'a Look, waiting: &[&Task]) -> Vec<(TaskHas, &'a Task)> {
     .collect()
 }
 
+/// Whether a task stands in a function in which these wait: it has sent, and is past that.
+fn beside(task: &Task, waiting: &[&Task]) -> bool {
+    let own = |task: &Task| task.place.as_ref().and_then(|place| place.symbol.clone());
+    waiting.iter().any(|one| own(one) == own(task))
+}
+
+/// Whether a task may take what is sent on one of these. Who waits for the end of others, or for one of them, has only handed the channel on; who has no
+/// work would take it at once.
+fn takes(task: &Task, wanted: &BTreeSet<u64>) -> bool {
+    let mut known = task.channels.refers.iter().chain(&task.channels.uses);
+    let hands_on = task.others == Some(TaskOthers::Group) || task.awaits.is_some();
+    task.state != TaskState::Idle && !hands_on && known.any(|one| wanted.contains(one))
+}
+
 #[cfg(test)]
 mod tests {
     use super::{looks, of};
     use holdup_evidence::{
         Finish, Frame, Language, RuntimeTask, TaskChannels, TaskDoes, TaskLook, TaskRuntime, UserStackId,
     };
-    use holdup_model::attributed::TaskHas;
+    use holdup_model::attributed::{TaskHas, TaskQueueFor};
 
     const MS: u64 = 1_000_000;
 
@@ -322,6 +352,37 @@ mod tests {
         let queues = of(&looks(&finish), &finish);
         assert_eq!((queues[0].most, queues[0].holders.len()), (2, 0));
         assert_eq!(queues[0].looks, 1);
+    }
+
+    #[test]
+    fn who_takes_from_a_channel_is_not_who_hands_it_on() {
+        let sends = |id| RuntimeTask {
+            reason: Some("chan send".to_owned()),
+            ..waits(id, 5)
+        };
+        let hands_on = RuntimeTask {
+            reason: Some("sync.WaitGroup.Wait".to_owned()),
+            stack: Some(UserStackId(2)),
+            ..has(1, 5)
+        };
+        let mut finish = finish(vec![
+            (100, vec![hands_on.clone(), sends(3), sends(4), has(9, 5)]),
+            (200, vec![hands_on, sends(4), has(9, 5)]),
+        ]);
+        finish
+            .user_stacks
+            .push(vec![frame("sync.(*WaitGroup).Wait", 5), frame("main.main", 90)]);
+        let queues = of(&looks(&finish), &finish);
+        let [queue] = queues.as_slice() else {
+            panic!("{queues:?}")
+        };
+        assert_eq!((queue.kind, queue.most, queue.met), (TaskQueueFor::Taker, 2, 2));
+        let each: Vec<_> = queue
+            .holders
+            .iter()
+            .map(|one| (one.has, one.place.symbol.as_deref(), one.looks))
+            .collect();
+        assert_eq!(each, [(TaskHas::Uses, Some("main.audit"), 2)]);
     }
 
     #[test]

@@ -97,7 +97,7 @@ impl Naming {
         let mut now = goroutines::parked(
             &mut self.user_stacks,
             processes.clone(),
-            &self.goroutines,
+            &mut self.goroutines,
             Some(&self.goroutine_looks),
         );
         let (interpreters, stacks) = (&mut self.interpreters, &mut self.user_stacks);
@@ -117,7 +117,7 @@ impl Naming {
         let mut parked = goroutines::parked(
             &mut self.user_stacks,
             processes.clone(),
-            &self.goroutines,
+            &mut self.goroutines,
             Some(&self.goroutine_looks),
         );
         let (interpreters, stacks) = (&mut self.interpreters, &mut self.user_stacks);

@@ -106,7 +106,7 @@ impl SampledStacks {
     pub(super) fn parked(&mut self, machines: &Machines) -> Parked {
         let keys = |(pid, process): (&u32, &Process)| Some((*pid, process.key?));
         let processes = self.processes.iter().filter_map(keys);
-        let mut parked = goroutines::parked(&mut self.stacks, processes.clone(), &self.goroutines, None);
+        let mut parked = goroutines::parked(&mut self.stacks, processes.clone(), &mut self.goroutines, None);
         let (interpreters, stacks) = (&mut self.interpreters, &mut self.stacks);
         asyncio::add(
             &mut parked,

@@ -12,6 +12,8 @@ pub enum TaskHas {
     Noted,
     /// Its code takes it, and its frames refer to it.
     Taken,
+    /// Its frames refer to the channel or queue, or its code names it: it may take from there.
+    Uses,
 }
 
 /// A task that had what others waited for, at some of the looks. Tasks in one place are one.
@@ -30,7 +32,20 @@ pub struct TaskHolder {
     pub looks: u64,
 }
 
-/// Tasks that waited for one lock, or for one pool or semaphore.
+/// What tasks of a queue wait for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TaskQueueFor {
+    /// A lock.
+    #[default]
+    Lock,
+    /// A place among so many: a connection of a pool, or a place of a semaphore.
+    Pool,
+    /// Somebody who takes what they send: on a channel, or from a full queue.
+    Taker,
+}
+
+/// Tasks that waited for one lock, pool, semaphore, channel or queue.
 ///
 /// All of it comes from looks at instants: what lies between two of them is taken to be like the nearer one, so times are estimates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,9 +61,9 @@ pub struct TaskQueue {
     /// The same, by name.
     #[serde(default)]
     pub resource: Resource,
-    /// Whether that is a place among so many: a connection of a pool, or a place of a semaphore.
-    #[serde(default)]
-    pub pool: bool,
+    /// Of which kind that is.
+    #[serde(default, rename = "for")]
+    pub kind: TaskQueueFor,
     /// Where most of them stood in the application's code.
     pub place: Frame,
     /// The whole stack there, innermost first.

@@ -1,8 +1,8 @@
-//! Tasks of a language runtime queue for a lock, a pool or a semaphore. No thread waits for it.
+//! Tasks of a language runtime queue for a lock, a pool or a semaphore, or for somebody who takes what they send. No thread waits for it.
 
 use crate::rules::{MATTERS, Rule, RuleId, Run, duration, say, tasks};
-use holdup_evidence::{Cause, Ns};
-use holdup_model::attributed::{Asker, TaskHas, TaskHolder, TaskQueue, ThreadName};
+use holdup_evidence::{Cause, Ns, TaskRuntime};
+use holdup_model::attributed::{Asker, TaskHas, TaskHolder, TaskQueue, TaskQueueFor, ThreadName};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use holdup_model::title::Title;
 
@@ -31,7 +31,12 @@ fn check(run: &Run<'_>) -> Verdict {
     let worth = |queue: &&TaskQueue| match run.attributed.of_threads {
         false => run.matters(queue.covered, MATTERS),
         true => {
-            let long = if queue.pool { LONG_FOR_POOL_NS } else { LONG_NS };
+            let long = match queue.kind {
+                TaskQueueFor::Lock => LONG_NS,
+                TaskQueueFor::Pool => LONG_FOR_POOL_NS,
+                // Who sends more than somebody takes is held back on purpose: whether that is trouble, the one who takes says.
+                TaskQueueFor::Taker => return false,
+            };
             queue.longest >= long && queue.covered as f64 >= run.attributed.wall as f64 * MOST_OF_THE_TIME
         }
     };
@@ -44,9 +49,8 @@ fn check(run: &Run<'_>) -> Verdict {
     match (findings.is_empty(), large.first()) {
         (false, _) => Verdict::Fires(findings),
         (true, Some(queue)) => Verdict::CannotTell(format!(
-            "whether {} queue for {}: {} looks met that, too few for its length",
-            tasks::several_named(2, queue.runtime),
-            queue.resource.name,
+            "for how long: {}; {} looks met that, too few for its length",
+            main_clause(queue),
             queue.met
         )),
         (true, None) => {
@@ -79,26 +83,38 @@ fn does(holder: &TaskHolder) -> String {
     }
 }
 
-fn outcome(queue: &TaskQueue) -> String {
-    let it = if queue.pool { "one" } else { "it" };
-    match main_holder(queue) {
-        Some(holder) => {
-            let has = match holder.has {
-                TaskHas::Noted => "has",
-                TaskHas::Taken => "seems to have",
-            };
-            let same = holder.place == queue.place;
-            let place = match same {
-                true => "a task in the same place".to_owned(),
-                false => say::place(&holder.place),
-            };
-            format!("; {place} {has} {it} meanwhile, {}", does(holder))
-        }
-        None => String::new(),
-    }
+/// What a holder does with what others wait for: `has it`.
+fn has(kind: TaskQueueFor, has: TaskHas, past: bool) -> String {
+    let it = match kind {
+        TaskQueueFor::Lock => "it",
+        TaskQueueFor::Pool => "one",
+        TaskQueueFor::Taker => "there",
+    };
+    let verb = match (has, past) {
+        (TaskHas::Noted, false) => "has",
+        (TaskHas::Noted, true) => "had",
+        (TaskHas::Taken, false) => "seems to have",
+        (TaskHas::Taken, true) => "seemed to have",
+        (TaskHas::Uses, false) => "may take from",
+        (TaskHas::Uses, true) => "used what leads",
+    };
+    format!("{verb} {it}")
 }
 
-fn finding(run: &Run<'_>, queue: &TaskQueue) -> Finding {
+fn outcome(queue: &TaskQueue) -> String {
+    let Some(holder) = main_holder(queue) else {
+        return String::new();
+    };
+    let place = match holder.place == queue.place {
+        true => "a task in the same place".to_owned(),
+        false => say::place(&holder.place),
+    };
+    let has = has(queue.kind, holder.has, false);
+    format!("; {place} {has} meanwhile, {}", does(holder))
+}
+
+/// Who waits where for what: `Up to 3 goroutines of shop queue in main.pay (pay.go:9) for a sync.Mutex`.
+fn main_clause(queue: &TaskQueue) -> String {
     let process = say::name_or(&queue.process, "a process");
     let (verb, up_to) = match queue.most {
         1 => ("waits", ""),
@@ -108,13 +124,21 @@ fn finding(run: &Run<'_>, queue: &TaskQueue) -> Finding {
         0 => String::new(),
         more => format!(" and {}", say::several(more, "other place")),
     };
-    let title = Title::from(format!(
-        "{up_to}{} of {process} {verb} in {}{others} for {}",
+    // Of what is sent the name of the thing says what is waited for only in the runtime's own words.
+    let what = match (queue.kind, queue.runtime) {
+        (TaskQueueFor::Taker, TaskRuntime::Go) => "somebody to receive what they send",
+        (TaskQueueFor::Taker, _) if queue.resource.name.is_empty() => "room for what they send",
+        _ => say::name_or(&queue.resource.name, "a lock"),
+    };
+    format!(
+        "{up_to}{} of {process} {verb} in {}{others} for {what}",
         tasks::several_named(queue.most, queue.runtime),
         say::place(&queue.place),
-        say::name_or(&queue.resource.name, "a lock"),
-    ))
-    .with(outcome(queue));
+    )
+}
+
+fn finding(run: &Run<'_>, queue: &TaskQueue) -> Finding {
+    let title = Title::from(main_clause(queue)).with(outcome(queue));
     let met = Evidence::new(
         format!(
             "{} of {} looks met tasks that wait for it: {} in all, {} at a time at most; together they waited about {}",
@@ -144,37 +168,46 @@ fn finding(run: &Run<'_>, queue: &TaskQueue) -> Finding {
     for holder in &queue.holders {
         let how = match holder.has {
             TaskHas::Noted => "the program's own structures, read from its memory",
-            TaskHas::Taken => "the program's code and stacks, read from its memory",
+            TaskHas::Taken | TaskHas::Uses => "the program's code and stacks, read from its memory",
         };
-        finding = finding.and(Evidence::new(
-            format!(
-                "{}, {}, had {} at {} of these looks",
-                say::place(&holder.place),
-                does(holder),
-                if queue.pool { "one" } else { "it" },
-                holder.looks
-            ),
-            how,
-        ));
+        let has = has(queue.kind, holder.has, true);
+        let met = format!(
+            "{}, {}, {has} at {} of these looks",
+            say::place(&holder.place),
+            does(holder),
+            holder.looks
+        );
+        finding = finding.and(Evidence::new(met, how));
     }
     if queue.holders.is_empty() {
         finding = finding.and(Evidence::new(
-            "who had it is not known: the runtime does not note it",
-            "the layout of the runtime's locks",
+            match queue.kind {
+                TaskQueueFor::Taker => "who takes from there is not known: no other task refers to it",
+                TaskQueueFor::Lock | TaskQueueFor::Pool => {
+                    "who had it is not known: the runtime does not note it"
+                }
+            },
+            "the layout of the runtime's structures",
         ));
     }
-    let finding = match main_holder(queue) {
-        Some(holder) if !queue.pool => finding.remedy(Remedy::safe(format!(
+    match (queue.kind, main_holder(queue)) {
+        (TaskQueueFor::Lock, Some(holder)) => finding.remedy(Remedy::safe(format!(
             "do not wait while holding it: the holder is {}",
             does(holder)
         ))),
-        _ if queue.pool => finding.remedy(Remedy::changing(
+        (TaskQueueFor::Lock, None) => {
+            finding.remedy(Remedy::safe("hold it for a shorter time, or lock less at once"))
+        }
+        (TaskQueueFor::Pool, _) => finding.remedy(Remedy::changing(
             "allow more at a time, if what they use can bear it",
             "what they use gets more load",
         )),
-        _ => finding.remedy(Remedy::safe("hold it for a shorter time, or lock less at once")),
-    };
-    finding.remedy(Remedy::pointless(
-        "more tasks or threads: each one waits in the same queue",
-    ))
+        (TaskQueueFor::Taker, _) => finding.remedy(Remedy::safe(
+            "let more tasks take from there at a time, or take less time for each thing",
+        )),
+    }
+    .remedy(Remedy::pointless(match queue.kind {
+        TaskQueueFor::Taker => "more tasks that send: each one waits in the same queue",
+        TaskQueueFor::Lock | TaskQueueFor::Pool => "more tasks or threads: each one waits in the same queue",
+    }))
 }
