@@ -13,8 +13,8 @@ use super::behind::{Answerer, Readers};
 use super::task_peers::Peers;
 use holdup_evidence::facts::FailedTask;
 use holdup_evidence::{
-    AwaitedDescriptor, NotMeasured, Ns, RuntimeTask, SharedWord, TaskChannels, TaskDoes, TaskLook, TaskRuntime,
-    WorkerPool,
+    AwaitedDescriptor, NotMeasured, Ns, RuntimeTask, SharedWord, TaskChannels, TaskDoes, TaskLook,
+    TaskRuntime, WorkerPool,
 };
 use holdup_jvm::Running;
 use holdup_knowledge::go;

@@ -49,7 +49,11 @@ impl TaskLooks {
     pub(super) fn met(&mut self, begun: Ns, tasks: Vec<RuntimeTask>) {
         // When it is over: a task that has been read stood there by then, or has gone on since.
         let at = clocks::monotonic();
-        self.empty = if tasks.is_empty() { self.empty.saturating_add(1) } else { 0 };
+        self.empty = if tasks.is_empty() {
+            self.empty.saturating_add(1)
+        } else {
+            0
+        };
         // The first look at a program finds out about it, and takes longer than those that follow.
         let pause = match self.kept.len() {
             0 => 0,
@@ -161,7 +165,13 @@ mod tests {
     fn without_looks_in_between_the_first_and_the_last_stand() {
         let mut tasks = [waits(1, 0, Some(100))];
         shorten(&mut tasks, &[]);
-        shorten(&mut tasks, &[TaskLook { at: 50, tasks: Vec::new() }]);
+        shorten(
+            &mut tasks,
+            &[TaskLook {
+                at: 50,
+                tasks: Vec::new(),
+            }],
+        );
         assert_eq!(tasks[0].stood_since, Some(100));
     }
 

@@ -80,7 +80,8 @@ pub struct Held {
 
 /// The frames that both have, counted from the outermost; with the lines of the second. Who has the lock mostly runs, so that a frame counts
 /// if it is there twice.
-pub(crate) fn common(first: &[Interpreted], mut second: Vec<Interpreted>) -> Vec<Interpreted> {
+#[must_use]
+pub fn common(first: &[Interpreted], mut second: Vec<Interpreted>) -> Vec<Interpreted> {
     let pairs = first.iter().rev().zip(second.iter().rev());
     let same = |(one, other): &(&Interpreted, &Interpreted)| {
         let (one, other) = (&one.frame, &other.frame);

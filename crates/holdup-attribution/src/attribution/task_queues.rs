@@ -31,7 +31,9 @@ pub(super) fn looks(finish: &Finish) -> Vec<Look> {
     // The first and the last stand for as long on their open side as on the other one, within the observation.
     let covers = |place: usize| {
         let now = at[place];
-        let before = place.checked_sub(1).map(|before| now.saturating_sub(at[before]) / 2);
+        let before = place
+            .checked_sub(1)
+            .map(|before| now.saturating_sub(at[before]) / 2);
         let after = at.get(place + 1).map(|after| after.saturating_sub(now) / 2);
         let open = before.or(after).unwrap_or(0);
         let before = before.unwrap_or_else(|| open.min(now.saturating_sub(finish.started)));
@@ -79,7 +81,10 @@ pub(super) fn of(looks: &[Look], finish: &Finish) -> Vec<TaskQueue> {
         let mut waiting: BTreeMap<Key, Vec<&Task>> = BTreeMap::new();
         for task in look.tasks.iter().filter(|task| kind(task).is_some()) {
             let lock = task.channels.awaits.first().copied();
-            let stands = task.place.as_ref().map(|place| (place.symbol.clone(), place.line));
+            let stands = task
+                .place
+                .as_ref()
+                .map(|place| (place.symbol.clone(), place.line));
             let key = (task.pid, lock, stands.filter(|_| lock.is_none()));
             waiting.entry(key).or_default().push(task);
         }
@@ -134,7 +139,11 @@ impl<'a> Gathered<'a> {
         self.waited = self.waited.saturating_add(look.covers.saturating_mul(count));
         for task in tasks {
             self.tasks.insert(task.id);
-            let since = before.get(&task.id).filter(|_| followed).copied().unwrap_or(look.at);
+            let since = before
+                .get(&task.id)
+                .filter(|_| followed)
+                .copied()
+                .unwrap_or(look.at);
             self.since.insert(task.id, since);
             self.longest = self.longest.max(look.at.saturating_sub(since));
             if let Some(place) = &task.place {
@@ -197,10 +206,17 @@ impl<'a> Gathered<'a> {
 fn holders<'a>(look: &'a Look, waiting: &[&Task]) -> Vec<(TaskHas, &'a Task)> {
     let pid = waiting[0].pid;
     let noted: BTreeSet<u64> = waiting.iter().filter_map(|task| task.held_by).collect();
-    let wanted: BTreeSet<u64> = waiting.iter().flat_map(|task| &task.channels.awaits).copied().collect();
+    let wanted: BTreeSet<u64> = waiting
+        .iter()
+        .flat_map(|task| &task.channels.awaits)
+        .copied()
+        .collect();
     let waits_here: BTreeSet<u64> = waiting.iter().map(|task| task.id).collect();
     // A lock of Go's has no note of who took it; a pool's connections have.
-    let by_reference = match waiting.iter().all(|task| task.lock && task.runtime == TaskRuntime::Go) {
+    let by_reference = match waiting
+        .iter()
+        .all(|task| task.lock && task.runtime == TaskRuntime::Go)
+    {
         true => TaskHas::Taken,
         false => TaskHas::Noted,
     };
@@ -212,15 +228,16 @@ fn holders<'a>(look: &'a Look, waiting: &[&Task]) -> Vec<(TaskHas, &'a Task)> {
             .map(|task| (TaskHas::Uses, task))
             .collect();
     }
-    own().filter_map(|task| {
-        if noted.contains(&task.id) {
-            return Some((TaskHas::Noted, task));
-        }
-        let refers = task.channels.refers.iter().any(|one| wanted.contains(one));
-        // Who waits for it himself may refer to it because of that.
-        (refers && !waits_here.contains(&task.id)).then_some((by_reference, task))
-    })
-    .collect()
+    own()
+        .filter_map(|task| {
+            if noted.contains(&task.id) {
+                return Some((TaskHas::Noted, task));
+            }
+            let refers = task.channels.refers.iter().any(|one| wanted.contains(one));
+            // Who waits for it himself may refer to it because of that.
+            (refers && !waits_here.contains(&task.id)).then_some((by_reference, task))
+        })
+        .collect()
 }
 
 /// Whether a task stands in a function in which these wait: it has sent, and is past that.

@@ -6,16 +6,19 @@
 //! refused. A child reads, which can be left behind; nobody waits for it. Looks get rarer until all of them together take one per
 //! cent of a CPU. What is done once, for an interpreter that is new, is not counted.
 
+mod listed;
+
 use super::node_waits;
+use super::running::{self, Ran, Running};
 use super::sightings::{Sighting, Sightings};
 use super::{KEPT, Kept, Which, interpreted, kept_one, turns_counted};
 use holdup_detached::Failed;
 use holdup_evidence::{Call, Frame, Ns, ThreadId};
-use holdup_jvm::Running;
 use holdup_proc::blocking::{self, Reader};
 use holdup_proc::{Root, clocks, memory, tasks};
-use holdup_runtimes::interpreted::{AwaitedLock, Held, Interpreted as Read, Interpreter, Refused, Thread};
-use holdup_symbols::ProcessKey;
+use holdup_runtimes::interpreted::{AwaitedLock, Held, Interpreted as Read, Refused, Thread};
+use holdup_symbols::{Interpreted, ProcessKey};
+use listed::Listed;
 use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -53,12 +56,16 @@ const SEND: Duration = Duration::from_millis(5);
 struct Question {
     which: Which,
     tids: Vec<u32>,
+    /// Threads that use a CPU.
+    running: Vec<u32>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Answer {
     refused: Option<Refused>,
     seen: Vec<Seen>,
+    /// Threads that may have run meanwhile, with the frames in which they stayed.
+    ran: Vec<Ran>,
     /// An address within the function that executes, where it is known.
     executor: Option<u64>,
     /// Who has the global lock; the outer `None` where that could not be read.
@@ -84,6 +91,17 @@ pub(super) struct Seen {
     pub(super) tasks: Option<u64>,
 }
 
+/// Who of a process is looked at next.
+#[derive(Debug)]
+pub(super) struct Round {
+    pub(super) process: ProcessKey,
+    pub(super) pid: u32,
+    /// Threads that sleep, if they still do.
+    pub(super) asleep: Vec<u32>,
+    /// Threads that use a CPU.
+    pub(super) running: Vec<u32>,
+}
+
 /// Who is looked at, and when.
 #[derive(Debug, Default)]
 pub(super) struct Looks {
@@ -93,6 +111,8 @@ pub(super) struct Looks {
     ids: HashMap<ThreadId, (ProcessKey, u32)>,
     /// Who was not seen since a wait ended, and when that was.
     due: BTreeMap<(ProcessKey, u32), Ns>,
+    /// Who uses a CPU.
+    running: Running,
     /// The first of them since the last look.
     recent: Vec<(ProcessKey, u32)>,
     reader: Option<Reader<Question, Answer>>,
@@ -162,11 +182,12 @@ impl Looks {
     }
 
     /// A thread's wait has ended.
-    pub(super) fn wait_ended(&mut self, thread: ThreadId, end: Ns) {
+    pub(super) fn wait_ended(&mut self, thread: ThreadId, start: Ns, end: Ns) {
         if !self.holders.is_empty()
             && let Some(id) = self.ids.get(&thread)
             && self.holds(id.0)
         {
+            self.running.waited(thread, start, end);
             if self.recent.len() < THREADS_MAX / 2 && !self.recent.contains(id) {
                 self.recent.push(*id);
             }
@@ -174,8 +195,18 @@ impl Looks {
         }
     }
 
+    /// A thread used a CPU at this instant: the frames in which it was seen to run about then, innermost first; empty where it was not.
+    pub(super) fn ran(&mut self, thread: ThreadId, at: Ns) -> Vec<Interpreted> {
+        let Some(id) = self.ids.get(&thread).filter(|(process, _)| self.holds(*process)) else {
+            return Vec::new();
+        };
+        self.running.used_cpu(*id);
+        self.running.frames(thread, at).to_vec()
+    }
+
     /// It is gone.
     pub(super) fn forget(&mut self, process: ProcessKey, tid: u32, thread: ThreadId) {
+        self.running.forget((process, tid), thread);
         self.ids.remove(&thread);
         // Another may have the id by now.
         if self.threads.get(&(process, tid)) == Some(&thread) {
@@ -217,7 +248,7 @@ impl Looks {
     }
 
     /// Who is looked at next: processes, and threads of each.
-    pub(super) fn round(&mut self, now: Ns) -> Vec<(ProcessKey, u32, Vec<u32>)> {
+    pub(super) fn round(&mut self, now: Ns) -> Vec<Round> {
         let (first, rest) = match self.after {
             Some(after) => (
                 (Bound::Excluded(after), Bound::Unbounded),
@@ -237,14 +268,26 @@ impl Looks {
                 wanted.push(*id);
             }
         }
-        let mut round: Vec<(ProcessKey, u32, Vec<u32>)> = Vec::new();
-        for (process, tid) in wanted {
-            let Some(pid) = self.holders.get(&process) else {
+        let mut round: Vec<Round> = Vec::new();
+        let asleep = wanted.into_iter().map(|id| (id, false));
+        let running = self.running.take().into_iter().map(|id| (id, true));
+        for ((process, tid), runs) in asleep.chain(running) {
+            let Some(pid) = self.holders.get(&process).copied() else {
                 continue;
             };
-            match round.iter_mut().find(|(of, ..)| *of == process) {
-                Some((.., tids)) => tids.push(tid),
-                None => round.push((process, *pid, vec![tid])),
+            let place = round.iter().position(|one| one.process == process);
+            let place = place.unwrap_or_else(|| {
+                round.push(Round {
+                    process,
+                    pid,
+                    asleep: Vec::new(),
+                    running: Vec::new(),
+                });
+                round.len() - 1
+            });
+            match runs {
+                true => round[place].running.push(tid),
+                false => round[place].asleep.push(tid),
             }
         }
         let paid = now.saturating_sub(self.began) / SHARE;
@@ -254,14 +297,19 @@ impl Looks {
     }
 
     /// Asks about threads of a process.
-    pub(super) fn ask(&mut self, process: ProcessKey, which: Which, tids: Vec<u32>, now: Ns) {
+    pub(super) fn ask(&mut self, which: Which, round: Round, now: Ns) {
         if self.reader.is_none() && self.starts < STARTS_MAX {
             self.starts += 1;
             self.reader = Reader::start(&blocking::reader(c"holdup-frames"), None, answerer).ok();
         }
         let Some(reader) = &mut self.reader else { return };
-        let pid = which.pid;
-        match reader.ask(Question { which, tids }, &[], Instant::now() + SEND) {
+        let (process, pid) = (round.process, which.pid);
+        let question = Question {
+            which,
+            tids: round.asleep,
+            running: round.running,
+        };
+        match reader.ask(question, &[], Instant::now() + SEND) {
             Ok(()) => {
                 if self.asked.is_empty() {
                     self.since = now;
@@ -292,6 +340,18 @@ impl Looks {
                     refused.extend(answer.refused.map(|refused| (process, refused)));
                     self.executors
                         .extend(answer.executor.map(|executor| (process, executor)));
+                    for Ran {
+                        tid,
+                        from,
+                        to,
+                        frames,
+                    } in answer.ran
+                    {
+                        if let Some(thread) = self.threads.get(&(process, tid)) {
+                            self.running
+                                .seen(*thread, (from, to), interpreted(frames).collect());
+                        }
+                    }
                     for one in answer.seen {
                         let Seen { from, to, lock, .. } = one;
                         self.keeps_loop((pid, one.tid), one.tasks);
@@ -345,6 +405,7 @@ impl Drop for Looks {
 /// What a look came to.
 struct Look {
     seen: Vec<Seen>,
+    ran: Vec<Ran>,
     /// An address within the function that executes, where it is known.
     executor: Option<u64>,
     /// Who has the global lock; the outer `None` where that could not be read.
@@ -362,34 +423,6 @@ struct Child {
     listed: HashMap<u32, Listed>,
 }
 
-/// The threads of an interpreter, by their ids in their pid namespace. It costs much to find them all.
-#[derive(Debug, Default)]
-struct Listed {
-    threads: HashMap<u32, Thread>,
-    /// When it was made, and what CPU time that took.
-    made: Ns,
-    took: Ns,
-}
-
-impl Listed {
-    /// Makes the list anew, unless it was made lately by what it costs; gives back what it took.
-    fn renew(&mut self, interpreter: &mut Interpreter<Running>) -> Ns {
-        let now = clocks::monotonic();
-        if now.saturating_sub(self.made) < self.took.saturating_mul(SHARE) {
-            return 0;
-        }
-        let before = thread_cpu();
-        self.threads.clear();
-        // Of several states of one thread, the first that its interpreter lists.
-        for thread in interpreter.threads().unwrap_or_default() {
-            self.threads.entry(thread.tid()).or_insert(thread);
-        }
-        self.made = now;
-        self.took = thread_cpu().saturating_sub(before);
-        self.took
-    }
-}
-
 /// What a child does.
 fn answerer() -> impl FnMut(Question, Vec<std::os::fd::OwnedFd>) -> Answer {
     let mut child = Child {
@@ -405,12 +438,14 @@ impl Child {
         match self.look(question) {
             Ok(Look {
                 seen,
+                ran,
                 executor,
                 held,
                 cpu,
             }) => Answer {
                 refused: None,
                 seen,
+                ran,
                 executor,
                 held,
                 cpu,
@@ -491,8 +526,25 @@ impl Child {
                 });
             }
         }
+        let mut ran = Vec::new();
+        for tid in question.running.iter().copied() {
+            if interpreter.node().is_some() || thread_cpu().saturating_sub(before + cpu) >= CPU_MAX {
+                break;
+            }
+            let Some(inside) = memory::inside(&self.root, tid) else {
+                continue;
+            };
+            if !listed.threads.contains_key(&inside) {
+                cpu += listed.renew(interpreter);
+            }
+            let Some(thread) = listed.threads.get(&inside).copied() else {
+                continue;
+            };
+            ran.extend(running::read(interpreter, thread, tid));
+        }
         Ok(Look {
             seen,
+            ran,
             executor: interpreter.executor(),
             held: interpreter.holder().ok(),
             cpu: thread_cpu().saturating_sub(before),
@@ -523,75 +575,4 @@ pub(crate) fn thread_cpu() -> Ns {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::Looks;
-    use holdup_evidence::ThreadId;
-    use holdup_symbols::ProcessKey;
-
-    const PYTHON: ProcessKey = ProcessKey(1);
-    const OTHER: ProcessKey = ProcessKey(2);
-
-    fn asked(looks: &mut Looks) -> Vec<(u32, Vec<u32>)> {
-        let round = looks.round(0).into_iter();
-        round.map(|(_, pid, tids)| (pid, tids)).collect()
-    }
-
-    #[test]
-    fn threads_of_interpreters_are_asked_about_once_a_wait_of_theirs_has_ended() {
-        let mut looks = Looks::default();
-        looks.born(PYTHON, 10, ThreadId(10));
-        looks.born(OTHER, 20, ThreadId(20));
-        assert!(looks.nothing_to_do());
-        looks.hold(PYTHON, 10);
-        looks.born(PYTHON, 11, ThreadId(11));
-        assert_eq!(asked(&mut looks), [(10, vec![10, 11])]);
-        looks.due.clear();
-        assert_eq!(asked(&mut looks), []);
-        looks.wait_ended(ThreadId(11), 500);
-        looks.wait_ended(ThreadId(20), 500);
-        assert_eq!(asked(&mut looks), [(10, vec![11])]);
-        looks.release(PYTHON);
-        assert!(looks.nothing_to_do() && looks.due.is_empty());
-    }
-
-    #[test]
-    fn looks_that_take_much_get_rarer_until_they_take_a_hundredth() {
-        let mut looks = Looks::default();
-        let (mut now, mut took) = (0, 0);
-        for _ in 0..100 {
-            while !looks.may_begin(now) {
-                now += 1_000_000;
-            }
-            looks.round(now);
-            looks.charge(3_000_000);
-            took += 3_000_000;
-            assert!(took <= now / 100 + 26_000_000, "{took} of {now}");
-        }
-        assert!(now < 29_000_000_000, "{now}");
-    }
-
-    #[test]
-    fn the_threads_of_a_large_process_have_turns() {
-        let mut looks = Looks::default();
-        looks.hold(PYTHON, 1);
-        looks.hold(OTHER, 2);
-        for tid in 0..50 {
-            looks.born(PYTHON, tid, ThreadId(tid));
-        }
-        looks.born(OTHER, 500, ThreadId(500));
-        assert_eq!(asked(&mut looks), [(1, (0..32).collect())]);
-        let rest = [(1, (32..50).chain(0..13).collect()), (2, vec![500])];
-        assert_eq!(asked(&mut looks), rest);
-        for tid in 20..50 {
-            looks.wait_ended(ThreadId(tid), 100);
-        }
-        let recent = (20..36).chain(13..20).chain(36..45);
-        assert_eq!(
-            asked(&mut looks),
-            [(1, recent.collect())],
-            "who was in a wait is first"
-        );
-        looks.forget(OTHER, 500, ThreadId(500));
-        assert_eq!(looks.due.len(), 50);
-    }
-}
+mod tests;

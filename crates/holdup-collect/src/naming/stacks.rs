@@ -82,7 +82,7 @@ impl Naming {
         let (thread, on_cpu) = (memory.wait.thread, memory.on_cpu);
         let (first, seq) = (memory.wait.first, memory.wait.seq);
         let interpreted = match on_cpu {
-            true => Vec::new(),
+            true => self.interpreters.ran(thread, memory.at),
             false => self.interpreters.seen_in(thread, first, seq),
         };
         let wait = (!on_cpu).then_some(seq);

@@ -82,7 +82,9 @@ fn with_tasks_lock(run: &Run<'_>, finding: &Finding) -> bool {
     let asker = &finding.asker;
     let own = run.attributed.task_queues.iter();
     let mut holders = own
-        .filter(|queue| queue.pid == asker.name.pid && queue.covered.saturating_mul(MIN_PART) >= finding.ns.unwrap_or(0))
+        .filter(|queue| {
+            queue.pid == asker.name.pid && queue.covered.saturating_mul(MIN_PART) >= finding.ns.unwrap_or(0)
+        })
         .flat_map(|queue| &queue.holders);
     holders.any(|holder| {
         let named = holder.place.symbol.is_some() && holder.place.symbol == asker.frame;
@@ -92,7 +94,9 @@ fn with_tasks_lock(run: &Run<'_>, finding: &Finding) -> bool {
 
 /// Drops that tasks sleep, or poll by sleeping, where that was with a lock that others waited for, and that is reported.
 pub(super) fn join_tasks(run: &Run<'_>, found: &mut Vec<(&Rule, Finding)>) -> Option<(RuleId, RuleId)> {
-    let (by, _) = found.iter().find(|(rule, _)| rule.id == RuleId::TasksQueueForLock)?;
+    let (by, _) = found
+        .iter()
+        .find(|(rule, _)| rule.id == RuleId::TasksQueueForLock)?;
     let (by, mut dropped) = (by.id, None);
     found.retain(|(rule, finding)| {
         let sleeps = matches!(rule.id, RuleId::SleepsOnPurpose | RuleId::SleepPolling);
