@@ -28,6 +28,7 @@ rule_pages! {
     "runtime" "collector-stops-threads"
     "runtime" "compiled-code-given-up"
     "runtime" "compiling-takes-the-cpu"
+    "runtime" "computing-in-event-loop"
     "net" "connection-cut"
     "lock" "connection-pool-empty"
     "net" "connection-refused-retried"

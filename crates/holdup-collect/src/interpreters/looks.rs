@@ -340,13 +340,15 @@ impl Looks {
                     refused.extend(answer.refused.map(|refused| (process, refused)));
                     self.executors
                         .extend(answer.executor.map(|executor| (process, executor)));
-                    for Ran {
-                        tid,
-                        from,
-                        to,
-                        frames,
-                    } in answer.ran
-                    {
+                    for one in answer.ran {
+                        self.keeps_loop((pid, one.tid), one.tasks);
+                        let Ran {
+                            tid,
+                            from,
+                            to,
+                            frames,
+                            ..
+                        } = one;
                         if let Some(thread) = self.threads.get(&(process, tid)) {
                             self.running
                                 .seen(*thread, (from, to), interpreted(frames).collect());
@@ -553,7 +555,7 @@ impl Child {
 }
 
 /// Whether a thread is in what its event loop called.
-fn keeps_event_loop(frames: &[Read]) -> bool {
+pub(super) fn keeps_event_loop(frames: &[Read]) -> bool {
     let frames: Vec<Frame> = frames.iter().map(|one| Frame::clone(&one.frame)).collect();
     holdup_knowledge::python::keeps_event_loop(&frames)
 }

@@ -6,6 +6,7 @@
 //! is; a function that is called again and again is met as often as it runs. In: threads that use a CPU, and the waits that they come from. Out:
 //! frames.
 
+use super::looks::keeps_event_loop;
 use holdup_evidence::{Ns, ThreadId};
 use holdup_jvm::Running as RunningProcess;
 use holdup_proc::clocks;
@@ -20,8 +21,9 @@ const THREADS_MAX: usize = 8;
 /// Threads whose frames are kept; then all are forgotten.
 const KEPT_MAX: usize = 1_024;
 
-/// How far from a look a sample may be that gets its frames, nanoseconds: a few looks, which come every 20 ms at the most.
-const NEAR_NS: Ns = 60_000_000;
+/// How far from a look a sample may be that gets its frames, nanoseconds. Looks come every 20 ms at the most, and on a busy machine ten times as rarely;
+/// over all of a thread's samples each look then stands for what it runs about that time.
+const NEAR_NS: Ns = 200_000_000;
 
 /// A wait of so long ends what a thread did, nanoseconds; shorter ones, as for the interpreter's lock, interrupt it.
 const PAUSE_NS: Ns = 10_000_000;
@@ -35,6 +37,8 @@ pub(super) struct Ran {
     pub(super) to: Ns,
     /// Those in which it stayed, innermost first.
     pub(super) frames: Vec<Read>,
+    /// Where it keeps an event loop from its events: how many tasks that has.
+    pub(super) tasks: Option<u64>,
 }
 
 /// Reads the frames in which a thread stays.
@@ -43,11 +47,17 @@ pub(super) fn read(interpreter: &mut Interpreter<RunningProcess>, thread: Thread
     let first = interpreter.frames_of(thread).ok()?;
     let frames = common(&first, interpreter.frames_of(thread).ok()?);
     let to = clocks::monotonic();
-    (!frames.is_empty()).then_some(Ran {
+    if frames.is_empty() {
+        return None;
+    }
+    let python = interpreter.python().filter(|_| keeps_event_loop(&frames));
+    let tasks = python.and_then(|python| python.tasks_of_busy_loops().ok());
+    Some(Ran {
         tid,
         from,
         to,
         frames,
+        tasks,
     })
 }
 

@@ -28,6 +28,7 @@ rules! {
     "runtime/collector-stops-threads.rs" collector_stops_threads CollectorStopsThreads
     "runtime/compiled-code-given-up.rs" compiled_code_given_up CompiledCodeGivenUp
     "runtime/compiling-takes-the-cpu.rs" compiling_takes_the_cpu CompilingTakesTheCpu
+    "runtime/computing-in-event-loop.rs" computing_in_event_loop ComputingInEventLoop
     "net/connection-cut.rs" connection_cut ConnectionCut
     "lock/connection-pool-empty.rs" connection_pool_empty ConnectionPoolEmpty
     "net/connection-refused-retried.rs" connection_refused_retried ConnectionRefusedRetried

@@ -3,9 +3,11 @@
 use crate::rules::{
     Extend, Generality, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, queueing, say,
 };
+use holdup_attribution::attribution::{chosen_frame, is_applications};
 use holdup_evidence::Cause;
 use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
+use holdup_model::title::Title;
 
 /// Share of the elapsed time on a CPU, in its own code or in the kernel for it, from which it does not wait. The rest
 /// of a fifth is what starting and ending a program costs.
@@ -30,7 +32,11 @@ fn check(run: &Run<'_>, user: &Waits<'_>) -> Verdict {
             percent(share)
         ));
     }
-    let title = format!("CPU-bound: it is on a CPU for {} of the time", percent(share));
+    let title = Title::from(format!(
+        "CPU-bound: it is on a CPU for {} of the time",
+        percent(share)
+    ));
+    let title = title.with(mostly(user));
     let text = format!(
         "{} in its own code, {} in the kernel",
         percent(run.share(user.path())),
@@ -46,6 +52,21 @@ fn check(run: &Run<'_>, user: &Waits<'_>) -> Verdict {
     fires(finding.remedy(Remedy::safe(
         "profile it (`perf record`): faster code or more threads help, a faster disk or network does not",
     )))
+}
+
+/// Part of the time in its own code that one of the program's functions has, from which the first sentence names it.
+const MOSTLY: f64 = 0.5;
+
+/// For the end of a title: the function of the program in which it runs most of the time, with its line where that is known.
+fn mostly(user: &Waits<'_>) -> String {
+    let named = user.only(|wait| chosen_frame(&wait.asker.stack).is_some_and(is_applications));
+    let groups = named.map(|named| named.split(|wait| wait.asker.frame.clone()));
+    let most = groups.and_then(|groups| groups.into_iter().max_by_key(Waits::path));
+    let most = most.filter(|most| most.path() as f64 >= user.path() as f64 * MOSTLY);
+    let place = most
+        .as_ref()
+        .and_then(|most| chosen_frame(&most.main().asker.stack));
+    place.map_or_else(String::new, |place| format!("; mostly in {}", say::place(place)))
 }
 
 /// The function that the thread ran, in its module; without names the process.

@@ -10,7 +10,7 @@ use crate::rules::{
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::Cause;
 use holdup_knowledge::system_calls::Kind;
-use holdup_knowledge::{interpreters, system_calls};
+use holdup_knowledge::{interpreters, python, system_calls};
 use holdup_model::attributed::FdKind;
 use holdup_model::attributed::{AttributedWait, Holder, How, Pace, Task, TaskState};
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
@@ -56,6 +56,8 @@ fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
         (asker.name.process.clone(), asker.frame.clone(), wait.call.clone())
     });
     let groups = groups.into_iter().flat_map(|group| by_parent(run, group));
+    // The thread of an event loop sleeps for whichever of its tasks is next: that says nothing of one of them.
+    let groups = groups.filter(|group| !python::runs_event_loop(&group.main().asker.stack));
     let (habits, others): (Vec<_>, Vec<_>) = groups.partition(|group| is_habit(run, group));
     let (working, habits): (Vec<_>, Vec<_>) = habits
         .into_iter()
