@@ -4,7 +4,8 @@ use crate::rules::{
     Extend, Generality, Rule, RuleId, Run, WORTH_A_NOTE, Waits, fires, percent, queueing, say,
 };
 use holdup_attribution::attribution::{chosen_frame, is_applications};
-use holdup_evidence::Cause;
+use holdup_evidence::{Cause, Frame};
+use holdup_knowledge::interpreters::is_own_code;
 use holdup_model::attributed::{AttributedWait, Resource, ResourceKind};
 use holdup_model::finding::{Confidence, Evidence, Remedy, Severity, Verdict};
 use holdup_model::title::Title;
@@ -59,7 +60,8 @@ const MOSTLY: f64 = 0.5;
 
 /// For the end of a title: the function of the program in which it runs most of the time, with its line where that is known.
 fn mostly(user: &Waits<'_>) -> String {
-    let named = user.only(|wait| chosen_frame(&wait.asker.stack).is_some_and(is_applications));
+    let own = |frame: &Frame| is_applications(frame) && !is_own_code(frame);
+    let named = user.only(|wait| chosen_frame(&wait.asker.stack).is_some_and(own));
     let groups = named.map(|named| named.split(|wait| wait.asker.frame.clone()));
     let most = groups.and_then(|groups| groups.into_iter().max_by_key(Waits::path));
     let most = most.filter(|most| most.path() as f64 >= user.path() as f64 * MOSTLY);

@@ -9,14 +9,17 @@ use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Ver
 use holdup_model::title::Title;
 
 /// The rule.
-pub(crate) const RULE: Rule = Rule::of_waits(RuleId::ComputingInEventLoop, check)
+pub(crate) const RULE: Rule = Rule::of_tasks(RuleId::ComputingInEventLoop, check)
     .about("computing keeps an event loop from its other tasks")
     .causes(&[Cause::CpuUser])
     .from(MATTERS)
     .explains(&[RuleId::CpuBound]);
 
-fn check(run: &Run<'_>, waits: &Waits<'_>) -> Verdict {
-    let kept = waits.only(|wait| place(wait).is_some() && python::keeps_event_loop(&wait.asker.stack));
+fn check(run: &Run<'_>) -> Verdict {
+    let kept = run.waits(|wait| {
+        let on_cpu = wait.cause == Cause::CpuUser && place(wait).is_some();
+        on_cpu && python::keeps_event_loop(&wait.asker.stack)
+    });
     let Some(kept) = kept else {
         return Verdict::Clear("0 samples of a CPU were in functions that an event loop called".to_owned());
     };
