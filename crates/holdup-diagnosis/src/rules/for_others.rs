@@ -9,7 +9,7 @@ use super::{Waits, asked};
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::{AttributedWait, ThreadName};
 use holdup_model::title::Title;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Of what the finding costs, the part that a waiter must have waited for it to be named: one half. Less is another trouble's.
 const MIN_SHARE_ONE_IN: Ns = 2;
@@ -67,7 +67,22 @@ fn behind<'run>(waits: &Waits<'run>) -> Vec<(&'run AttributedWait, usize)> {
         true => 0,
         false => wait.handed_on_ns,
     };
-    all.filter(|wait| behind(wait) >= least && !roots.contains(&wait.asker.name.pid))
+    let others: Vec<&AttributedWait> = all
+        .filter(|wait| behind(wait) > 0 && !roots.contains(&wait.asker.name.pid))
+        .collect();
+    // A process that waits for one child after the other has a row for each.
+    let mut by_process: BTreeMap<u32, Ns> = BTreeMap::new();
+    for wait in &others {
+        let sum = by_process.entry(wait.asker.name.pid).or_default();
+        *sum = sum.saturating_add(behind(wait));
+    }
+    let others = others.into_iter();
+    others
+        .filter(|wait| {
+            by_process
+                .get(&wait.asker.name.pid)
+                .is_some_and(|sum| *sum >= least)
+        })
         .filter_map(|wait| {
             let last = wait.chain.len().checked_sub(1)?;
             let of_roots = |at: &usize| {
@@ -87,14 +102,24 @@ fn is_for_started(cause: Cause) -> bool {
     matches!(cause, Cause::ProcessChild | Cause::IpcPipe | Cause::IpcUnix)
 }
 
-/// Where the code of the waiter that is next to these threads asked for them: ` in upload (backup.py:41)`, and who that is.
+/// Where the code of the waiter that is next to these threads, of those whose code is known, asked for them: ` in upload (backup.py:41)`, and who that is.
 fn place<'run>(behind: &[(&'run AttributedWait, usize)]) -> Option<(&'run ThreadName, String)> {
-    let nearest = behind.iter().map(|(_, far)| *far).min()?;
-    let mut next = behind.iter().filter(|(_, far)| *far == nearest);
-    let (wait, _) = next.next()?;
-    let place = asked::place_of(wait)?;
-    let same = |(other, _): &&(&AttributedWait, usize)| asked::place_of(other).as_ref() == Some(&place);
-    next.all(|one| same(&one)).then_some((&wait.asker.name, place))
+    let mut far: Vec<usize> = behind.iter().map(|(_, far)| *far).collect();
+    far.sort_unstable();
+    far.dedup();
+    // Of a shell between the two nobody knows where in its code it waits.
+    far.into_iter().find_map(|far| {
+        let next = behind.iter().filter(|(_, other)| *other == far);
+        let all: Ns = next.clone().map(|(wait, _)| wait.ns).fold(0, Ns::saturating_add);
+        // Some waits of a program may have been too short for a look at its frames: what is known of the others stands for them.
+        let known = next.filter_map(|(wait, _)| Some((*wait, asked::place_of(wait)?)));
+        let known: Vec<(&AttributedWait, String)> = known.collect();
+        let (first, place) = known.first()?;
+        let same = known.iter().all(|(_, other)| other == place);
+        let of_known: Ns = known.iter().map(|(wait, _)| wait.ns).fold(0, Ns::saturating_add);
+        let enough = of_known.saturating_mul(MIN_SHARE_ONE_IN) >= all;
+        Some((same && enough).then(|| (&first.asker.name, place.clone())))
+    })?
 }
 
 /// A waiter by its name, with its number where the title has another process of that name; `None` where the title names that very process.
@@ -196,6 +221,31 @@ mod tests {
             title.ends_with("; backup waits for sleep in upload (backup.py:12)"),
             "{title}"
         );
+    }
+
+    #[test]
+    fn one_child_after_the_other_is_waited_for_in_one_place_through_shells() {
+        let (backup, shell, sleep) = (name(1, "backup"), name(2, "sh"), name(3, "sleep"));
+        let part = || behind(&backup, &[&shell, &sleep], SECOND / 4);
+        let waiting = [
+            asked_for(part(), "upload", 12),
+            asked_for(part(), "upload", 12),
+            part(),
+            behind(&shell, &[&sleep], SECOND),
+        ];
+        let title = title(&sleep, &waiting);
+        assert!(
+            title.ends_with("; backup waits for sleep in upload (backup.py:12)"),
+            "{title}"
+        );
+        // In two places it was asked for by both.
+        let waiting = [
+            asked_for(part(), "upload", 12),
+            asked_for(part(), "verify", 30),
+            behind(&shell, &[&sleep], SECOND / 2),
+        ];
+        let title = self::title(&sleep, &waiting);
+        assert!(!title.contains("backup.py"), "{title}");
     }
 
     #[test]
