@@ -64,8 +64,9 @@ struct Question {
 struct Answer {
     refused: Option<Refused>,
     seen: Vec<Seen>,
-    /// Threads that may have run meanwhile, with the frames in which they stayed.
+    /// Threads that may have run meanwhile, with the frames in which they stayed, and what that cost.
     ran: Vec<Ran>,
+    ran_cpu: Ns,
     /// An address within the function that executes, where it is known.
     executor: Option<u64>,
     /// Who has the global lock; the outer `None` where that could not be read.
@@ -270,7 +271,7 @@ impl Looks {
         }
         let mut round: Vec<Round> = Vec::new();
         let asleep = wanted.into_iter().map(|id| (id, false));
-        let running = self.running.take().into_iter().map(|id| (id, true));
+        let running = self.running.take(now).into_iter().map(|id| (id, true));
         for ((process, tid), runs) in asleep.chain(running) {
             let Some(pid) = self.holders.get(&process).copied() else {
                 continue;
@@ -336,6 +337,7 @@ impl Looks {
                     self.asked.pop_front();
                     self.since = now;
                     self.charge(answer.cpu);
+                    self.running.charge(answer.ran_cpu);
                     self.held.extend(answer.held.map(|held| (process, pid, held)));
                     refused.extend(answer.refused.map(|refused| (process, refused)));
                     self.executors
@@ -408,6 +410,7 @@ impl Drop for Looks {
 struct Look {
     seen: Vec<Seen>,
     ran: Vec<Ran>,
+    ran_cpu: Ns,
     /// An address within the function that executes, where it is known.
     executor: Option<u64>,
     /// Who has the global lock; the outer `None` where that could not be read.
@@ -441,6 +444,7 @@ impl Child {
             Ok(Look {
                 seen,
                 ran,
+                ran_cpu,
                 executor,
                 held,
                 cpu,
@@ -448,6 +452,7 @@ impl Child {
                 refused: None,
                 seen,
                 ran,
+                ran_cpu,
                 executor,
                 held,
                 cpu,
@@ -528,6 +533,7 @@ impl Child {
                 });
             }
         }
+        let asleep_cpu = thread_cpu().saturating_sub(before);
         let mut ran = Vec::new();
         for tid in question.running.iter().copied() {
             if interpreter.node().is_some() || thread_cpu().saturating_sub(before + cpu) >= CPU_MAX {
@@ -547,9 +553,10 @@ impl Child {
         Ok(Look {
             seen,
             ran,
+            ran_cpu: thread_cpu().saturating_sub(before).saturating_sub(asleep_cpu),
             executor: interpreter.executor(),
             held: interpreter.holder().ok(),
-            cpu: thread_cpu().saturating_sub(before),
+            cpu: asleep_cpu,
         })
     }
 }

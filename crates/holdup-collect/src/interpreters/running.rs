@@ -15,6 +15,11 @@ use holdup_symbols::{Interpreted, ProcessKey};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 
+/// Reading those that run takes one part in so many of a CPU, and so much more at once, nanoseconds: a program that starts runs for a while, and what it
+/// waits for afterwards is worth more.
+const SHARE: u64 = 200;
+const AT_ONCE_NS: Ns = 5_000_000;
+
 /// Threads that are read in a look.
 const THREADS_MAX: usize = 8;
 
@@ -66,6 +71,9 @@ pub(super) fn read(interpreter: &mut Interpreter<RunningProcess>, thread: Thread
 pub(super) struct Running {
     /// Those that have used one since they were read.
     due: BTreeSet<(ProcessKey, u32)>,
+    /// When they were read last, and what is still to be paid of what that took by then.
+    began: Ns,
+    unpaid: Ns,
     seen: HashMap<ThreadId, Seen>,
 }
 
@@ -86,9 +94,19 @@ impl Running {
         }
     }
 
-    /// Who is to be read next.
-    pub(super) fn take(&mut self) -> BTreeSet<(ProcessKey, u32)> {
+    /// Who is to be read now; nobody while what was read before is not paid for.
+    pub(super) fn take(&mut self, now: Ns) -> BTreeSet<(ProcessKey, u32)> {
+        let unpaid = self.unpaid.saturating_sub(now.saturating_sub(self.began) / SHARE);
+        if unpaid > AT_ONCE_NS {
+            return BTreeSet::new();
+        }
+        (self.began, self.unpaid) = (now, unpaid);
         std::mem::take(&mut self.due)
+    }
+
+    /// That took so much CPU time.
+    pub(super) fn charge(&mut self, cpu: Ns) {
+        self.unpaid = self.unpaid.saturating_add(cpu);
     }
 
     /// It was read meanwhile.
@@ -133,8 +151,23 @@ impl Running {
 mod tests {
     use super::{NEAR_NS, PAUSE_NS, Running};
     use holdup_evidence::{Frame, ThreadId};
-    use holdup_symbols::Interpreted;
+    use holdup_symbols::{Interpreted, ProcessKey};
     use std::sync::Arc;
+
+    #[test]
+    fn those_that_run_are_read_as_rarely_as_it_costs() {
+        let mut running = Running::default();
+        let mut read = 0;
+        for now in (0..10_000_000_000_u64).step_by(20_000_000) {
+            running.used_cpu((ProcessKey(1), 7));
+            if !running.take(now).is_empty() {
+                running.charge(2_000_000);
+                read += 1;
+            }
+        }
+        // A two-hundredth of 10 s, and the beginning.
+        assert!((25..=29).contains(&read), "{read}");
+    }
 
     #[test]
     fn a_sample_gets_the_frames_of_a_look_that_is_near_and_of_the_same_stretch() {
