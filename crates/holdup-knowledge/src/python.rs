@@ -99,6 +99,22 @@ pub fn is_pools_worker(frame: &Frame) -> bool {
     frame.language == Language::Python && WORKERS.iter().any(is)
 }
 
+/// The file of the function in which a thread waits for the result of a task that it has given to an executor.
+const OF_FUTURES: &str = "/concurrent/futures/_base.py";
+
+/// Whether a thread of a pool waits, in a task that it runs, for the result of another one.
+#[must_use]
+pub fn worker_awaits_result(stack: &[Frame]) -> bool {
+    let python = || stack.iter().filter(|frame| frame.language == Language::Python);
+    let awaits = |frame: &Frame| {
+        let file = frame.file.as_deref().unwrap_or_default();
+        file.ends_with(OF_FUTURES) && matches!(frame.symbol.as_deref(), Some("Future.result" | "result"))
+    };
+    // Before 3.11 a method has no class.
+    let from = python().position(awaits);
+    from.is_some_and(|from| python().skip(from).any(is_pools_worker))
+}
+
 /// The functions in which a process of a pool takes its next task and works on it; and what takes it from the queue.
 const TASKS: [(&str, &str); 3] = [
     ("/multiprocessing/pool.py", "worker"),

@@ -55,6 +55,7 @@ rule_pages! {
     "disk" "disk-answers-slowly"
     "disk" "disk-busy"
     "net" "dns-server-silent"
+    "runtime" "executor-waits-for-itself"
     "net" "fatal-alert-ends-session"
     "ipc" "fifo-without-peer"
     "lock" "file-lock-polled"

@@ -59,6 +59,31 @@ async def main():
 asyncio.run(main())
 ";
 
+/// Two threads of an executor, whose tasks wait for other tasks of it.
+const ITSELF: &str = "\
+from concurrent.futures import ThreadPoolExecutor
+import os
+
+pool = ThreadPoolExecutor(2)
+
+def part(number):
+    return number
+
+def page(number):
+    return pool.submit(part, number).result()
+
+def site():
+    first, second = pool.submit(page, 1), pool.submit(page, 2)
+    try:
+        first.result(timeout=4)
+    except Exception:
+        os._exit(0)
+
+blocker = pool.submit(lambda: [pool.submit(page, n) for n in range(4)] and None)
+blocker.result()
+site()
+";
+
 /// One thread that computes, without an event loop.
 const COUNTS: &str = "\
 import time
@@ -197,6 +222,19 @@ fn tasks_that_queue_for_a_lock_are_said_first_with_who_has_it() {
     let waits = list(&report, "waits");
     let sleeps = waits.iter().find(|wait| wait["cause"] == "timer.sleep").unwrap();
     assert_eq!(sleeps["asker"]["frame"], "Rates.ask", "{sleeps:#}");
+}
+
+#[test]
+fn an_executor_that_waits_for_itself_is_said_with_where_its_threads_wait() {
+    let report = python(ITSELF);
+    let [rule, title, function] = first(&report);
+    assert_eq!(
+        (&*rule, &*function),
+        ("executor-waits-for-itself", "page"),
+        "{report:#}"
+    );
+    let wait = "Both threads of the executor (ThreadPoolExecutor) in python3 wait in page (shop.py:10) for results of tasks";
+    assert!(title.contains(wait), "{title}");
 }
 
 #[test]

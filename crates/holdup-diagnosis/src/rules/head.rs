@@ -3,7 +3,7 @@
 
 use super::{
     ByArtefacts, ByAttached, ByChurn, ByLogs, ByMachine, ByRequests, BySeen, ByWaits, Check, Generality,
-    Need, Place, Rule, RuleId,
+    Need, Place, Rule, RuleId, Run,
 };
 use holdup_evidence::Cause;
 
@@ -40,7 +40,12 @@ impl Rule {
 
     /// Judges the tasks of runtimes that looks met meanwhile.
     pub(super) const fn of_tasks(id: RuleId, check: ByAttached) -> Self {
-        Self::of_live_run(id, Check::Tasks(check))
+        Self::of_live_run(id, Check::Tasks(|run| run.attributed.task_looks > 0, check))
+    }
+
+    /// Judges what runs tasks, where the first says that there is any.
+    pub(super) const fn of_executors(id: RuleId, any: fn(&Run<'_>) -> bool, check: ByAttached) -> Self {
+        Self::of_live_run(id, Check::Tasks(any, check))
     }
 
     /// Judges what observed processes wrote in their logs.

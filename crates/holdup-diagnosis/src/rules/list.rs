@@ -55,6 +55,7 @@ rules! {
     "disk/disk-answers-slowly.rs" disk_answers_slowly DiskAnswersSlowly
     "disk/disk-busy.rs" disk_busy DiskBusy
     "net/dns-server-silent.rs" dns_server_silent DnsServerSilent
+    "runtime/executor-waits-for-itself.rs" executor_waits_for_itself ExecutorWaitsForItself
     "net/fatal-alert-ends-session.rs" fatal_alert_ends_session FatalAlertEndsSession
     "ipc/fifo-without-peer.rs" fifo_without_peer FifoWithoutPeer
     "lock/file-lock-polled.rs" file_lock_polled FileLockPolled

@@ -206,8 +206,8 @@ pub(crate) enum Check {
     Requests(ByRequests),
     /// By what was found out about processes that ran already.
     Attached(ByAttached),
-    /// By the tasks of runtimes that looks met meanwhile; not asked where there were none.
-    Tasks(ByAttached),
+    /// By tasks of runtimes, or by what runs them; not asked where the first says that there are none.
+    Tasks(fn(&Run<'_>) -> bool, ByAttached),
     /// By file systems that were full when observation of processes that ran already ended; not asked where there were none.
     Full(ByAttached),
     /// By what observed processes wrote in their logs, where those were read.
@@ -271,9 +271,7 @@ impl Rule {
             Check::Artefacts(check) => (None, Some(check)),
             Check::Both(waits, artefacts) => (Some(waits), Some(artefacts)),
             Check::Attached(check) => return run.attributed.of_threads.then(|| check(run)),
-            Check::Tasks(check) => {
-                return (run.attributed.task_looks > 0).then(|| check(run));
-            }
+            Check::Tasks(any, check) => return any(run).then(|| check(run)),
             Check::Full(check) => {
                 let any = !run.facts.full_file_systems.is_empty();
                 return (run.attributed.of_threads && any).then(|| check(run));
