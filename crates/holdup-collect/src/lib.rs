@@ -47,6 +47,7 @@ mod nodes;
 mod nothing;
 mod outsiders;
 mod owed;
+mod own_cpu_time;
 mod own_ends;
 pub mod own_logs;
 pub mod paths;
@@ -84,6 +85,7 @@ pub use attributing::{EventsCopy, EventsFile};
 pub use dumps::Ask;
 pub use figures::Figures;
 pub use nothing::nothing;
+pub use own_cpu_time::own_cpu_time;
 pub use pulse::Pulse;
 pub use run::{Cut, run, run_for, wait_for};
 pub use sampled::{SampledHow, attach as sample_attached, run as sample, run_for as sample_for};
@@ -110,7 +112,6 @@ use holdup_symbols::Bounds;
 use jvms::Jvms;
 use kernel_names::KernelNames;
 use naming::Naming;
-use nix::sys::resource::{UsageWho, getrusage};
 use own_logs::OwnLogs;
 use priority::Priority;
 use sessions::Sessions;
@@ -241,12 +242,15 @@ impl Observation {
             Some(loaded) => Tracer::with(loaded)?,
             None => Tracer::load(how.tracing)?,
         };
-        let kernel = KernelNames::new(tracer.kernel_functions());
         let bounds = match how.tracing.pace {
             Pace::Record => Bounds::SMALL,
             Pace::Command | Pace::Service => Bounds::LARGE,
         };
-        let mut naming = Naming::new(kernel, whole_mounts(&mounts), bounds);
+        let mut naming = Naming::new(
+            KernelNames::new(tracer.kernel_functions()),
+            whole_mounts(&mounts),
+            bounds,
+        );
         Ok(Observation {
             tracer,
             jvms: Jvms::read_by(naming.runtimes().machines()),
@@ -365,8 +369,9 @@ impl Observation {
                 fix: "`holdup attach` keeps all of them".into(),
             });
         }
-        self.not_measured.extend(self.naming.refused_interpreters());
-        self.not_measured.extend(self.naming.unnamed_functions());
+        let unnamed = self.naming.unnamed_functions();
+        self.not_measured
+            .extend(self.naming.refused_interpreters().chain(unnamed));
         let (interpreter_locks, event_loops) = (self.naming.global_locks(), self.naming.event_loops());
         let (user_stacks, known) = self.naming.finish();
         // Everything from here on is work on what others have written, or on what they chose to do.
@@ -374,8 +379,8 @@ impl Observation {
         let build_ids = user_stacks.build_ids();
         let named = user_stacks.finish_unless(&mut || haste.is_wanted());
         haste.over();
-        self.not_measured
-            .extend(naming::unread_not_measured(&named.unread));
+        let unread = naming::unread_not_measured(&named.unread);
+        self.not_measured.extend(unread);
         let user_stacks = named.stacks;
         let question = facts::Question {
             cgroup: Some(self.cgroup),
@@ -400,7 +405,6 @@ impl Observation {
         for jvm in &mut facts.jvms {
             jvm.dumps = self.dumps.made(jvm.pid);
         }
-        let untold_requests = self.tracer.untold_requests();
         let mut report = self.tracer.report();
         report.losses.extend(refused);
         let mut not_measured = self.not_measured;
@@ -420,7 +424,7 @@ impl Observation {
             user_stack_budget: report.user_stack_budget,
             cpu_sample_period: report.cpu_sample_period,
             requests_told: self.requests_told,
-            untold_requests,
+            untold_requests: self.tracer.untold_requests(),
             traffic_told: self.tracer.tells_traffic(),
             tasks: parked.tasks,
             task_looks: parked.looks,
@@ -582,21 +586,4 @@ fn whole_mounts(mounts: &[mountinfo::Line]) -> HashMap<DeviceNumber, String> {
     let whole = mounts.iter().rev().filter(|mount| mount.root == "/");
     let targets = whole.map(|mount| (mount.device, mount.target.clone()));
     targets.collect()
-}
-
-/// CPU time of this process so far, all threads, and of the children that read for it.
-pub fn own_cpu_time() -> Ns {
-    let children = Ns::try_from(holdup_detached::cpu_time().as_nanos()).unwrap_or(Ns::MAX);
-    own_threads_cpu_time().saturating_add(children)
-}
-
-fn own_threads_cpu_time() -> Ns {
-    let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else {
-        return 0;
-    };
-    let time = |time: nix::sys::time::TimeVal| {
-        Ns::try_from(time.tv_sec()).unwrap_or(0) * 1_000_000_000
-            + Ns::try_from(time.tv_usec()).unwrap_or(0) * 1_000
-    };
-    time(usage.user_time()) + time(usage.system_time())
 }

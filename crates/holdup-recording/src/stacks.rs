@@ -44,7 +44,8 @@ fn places(attributed: &mut Attributed) -> impl Iterator<Item = &mut Vec<Frame>> 
         made.chain(connections)
     });
     let tasks = attributed.tasks.iter_mut().map(|task| &mut task.stack);
-    waits.chain(churn).chain(tasks)
+    let queues = attributed.task_queues.iter_mut().map(|queue| &mut queue.stack);
+    waits.chain(churn).chain(tasks).chain(queues)
 }
 
 impl Stacks {

@@ -365,9 +365,11 @@ mod tests {
         "clients-do-not-read",
         "clients-turned-away",
         "clients-without-answer",
+        "computing-in-event-loop",
         "connections-ended-at-once",
         "datagrams-unanswered",
         "dialled-port-closed",
+        "executor-waits-for-itself",
         "file-lock-polled",
         "goroutines-await-silence",
         "goroutines-wait-for-names",
@@ -384,6 +386,7 @@ mod tests {
         "wait-unexplained",
         "program-fails-again",
         "program-load-slow",
+        "tasks-queue-for-lock",
         "tasks-wait-for-lock",
         "tasks-wait-for-others",
         "tasks-wait-to-send",
@@ -391,10 +394,13 @@ mod tests {
 
     /// Of those, what a test with a real program of its own observes: a scenario's figures are of threads.
     const OWN_TEST: &[&str] = &[
+        "computing-in-event-loop",
+        "executor-waits-for-itself",
         "file-lock-polled",
         "goroutines-wait-for-names",
         "goroutines-wait-for-others",
         "program-fails-again",
+        "tasks-queue-for-lock",
         "tasks-wait-for-lock",
         "tasks-wait-to-send",
     ];

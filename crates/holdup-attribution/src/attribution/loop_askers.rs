@@ -54,7 +54,7 @@ pub(super) fn put_in_place(waits: &mut [AttributedWait], tasks: &[Task]) {
 }
 
 /// Of tasks that looks met while they awaited what a poll is for, the part that must stand in one place for it to be the asker.
-const MOST: f64 = 0.75;
+const MIN_SHARE_IN_ONE_PLACE: f64 = 0.75;
 
 /// The same of polls that are over, by the tasks that looks met while observation went on: those that awaited the same peer, or a timer where the
 /// poll ended by one. Where they stand in several places none of which has nearly all of them, it is not known for which a poll was.
@@ -94,7 +94,7 @@ pub(super) fn put_in_place_by_looks(waits: &mut [AttributedWait], looks: &[Look]
         let Some(((Some(_), _), (count, task))) = most else {
             continue;
         };
-        if (count as f64) < all as f64 * MOST {
+        if (count as f64) < all as f64 * MIN_SHARE_IN_ONE_PLACE {
             continue;
         }
         wait.asker.stack.splice(at..at, task.stack.iter().cloned());

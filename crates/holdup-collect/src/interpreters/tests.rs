@@ -1,3 +1,5 @@
+//! Frames of a real Python that sleeps, through the child that reads them.
+
 use super::{Interpreters, sightings};
 use holdup_evidence::ThreadId;
 use holdup_proc::{Root, clocks, maps};

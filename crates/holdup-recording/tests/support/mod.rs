@@ -7,6 +7,7 @@ mod datagrams;
 mod limits;
 mod looks;
 mod pools;
+mod tasks;
 
 use holdup_evidence::facts::{
     Acceptor, AwaitedPeer, ConnectedClients, CpuTime, DatabaseSession, LedBack, Listener, LockKind,
@@ -14,11 +15,11 @@ use holdup_evidence::facts::{
     SharedListener, StoppedChild, ThreadSession, Workers,
 };
 use holdup_evidence::observed::{CgroupUser, Limited, Quote, SeenCgroup, SeenProcess};
-use holdup_evidence::{Cause, EventLoop, Frame, Jvm, Language, SystemFacts, TaskChannels, TaskRuntime};
+use holdup_evidence::{Cause, EventLoop, Frame, Jvm, Language, SystemFacts};
 use holdup_model::attributed::{
     AnsweredAtLast, Asker, Attributed, AttributedWait, Certainty, Coverage, Holder, How, HowKnown, Judge,
     JudgedBy, Link, NamedRequests, OfListener, Orphaned, Pace, Queue, Reason, Requests, Resource,
-    ResourceKind, SlowRequest, Tally, TaskOthers, TaskState, ThreadLedger, ThreadName, Unanswered,
+    ResourceKind, SlowRequest, Tally, ThreadLedger, ThreadName, Unanswered,
 };
 use holdup_model::connections::{Connections, TcpSeen};
 use holdup_model::host_figures::{HostFigure, HostFigures, HostLine, HostStretch};
@@ -267,35 +268,9 @@ impl Dice {
                     shares: dice.list(4, |dice| dice.some(|dice| dice.below(1_000) as f64 / 1e3)),
                 }),
             },
-            tasks: self.list(3, |dice| holdup_model::attributed::Task {
-                runtime: dice.of(&[TaskRuntime::Go, TaskRuntime::Asyncio, TaskRuntime::Java]),
-                pid: dice.below(9) as u32,
-                process: dice.text(),
-                id: dice.number(),
-                state: dice.of(&[TaskState::Ready, TaskState::Waiting, TaskState::Idle]),
-                cause: dice.of(&[Cause::LockFutex, Cause::Idle]),
-                since: dice.number(),
-                ns: dice.number(),
-                stood: dice.number(),
-                lock: dice.below(2) == 0,
-                pool: dice.below(2) == 0,
-                sends: dice.below(2) == 0,
-                channels: TaskChannels {
-                    awaits: dice.list(2, Dice::number),
-                    refers: dice.list(2, Dice::number),
-                    uses: dice.list(2, Dice::number),
-                    timed: dice.below(2) == 0,
-                },
-                others: dice.some(|dice| dice.of(&[TaskOthers::Group, TaskOthers::First])),
-                started_by: dice.some(Dice::number),
-                resource: Resource::named(ResourceKind::Lock, dice.text()),
-                place: None,
-                name: dice.some(Dice::text),
-                awaits: dice.some(Dice::number),
-                held_by: dice.some(Dice::number),
-                held_by_thread: dice.some(|dice| dice.below(9) as u32),
-                stack: dice.list(3, Dice::frame),
-            }),
+            tasks: self.list(3, Dice::task),
+            task_looks: self.number(),
+            task_queues: self.list(2, Dice::task_queue),
             event_loops: self.list(2, |dice| EventLoop {
                 pid: dice.below(9) as u32,
                 tid: dice.below(9) as u32,

@@ -1,3 +1,5 @@
+//! Who is looked at, in which order and how often.
+
 use super::Looks;
 use holdup_evidence::ThreadId;
 use holdup_symbols::ProcessKey;

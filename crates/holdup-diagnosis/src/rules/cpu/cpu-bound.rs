@@ -56,7 +56,7 @@ fn check(run: &Run<'_>, user: &Waits<'_>) -> Verdict {
 }
 
 /// Part of the time in its own code that one of the program's functions has, from which the first sentence names it.
-const MOSTLY: f64 = 0.5;
+const MIN_SHARE_OF_FUNCTION: f64 = 0.5;
 
 /// For the end of a title: the function of the program in which it runs most of the time, with its line where that is known.
 fn mostly(user: &Waits<'_>) -> String {
@@ -64,7 +64,7 @@ fn mostly(user: &Waits<'_>) -> String {
     let named = user.only(|wait| chosen_frame(&wait.asker.stack).is_some_and(own));
     let groups = named.map(|named| named.split(|wait| wait.asker.frame.clone()));
     let most = groups.and_then(|groups| groups.into_iter().max_by_key(Waits::path));
-    let most = most.filter(|most| most.path() as f64 >= user.path() as f64 * MOSTLY);
+    let most = most.filter(|most| most.path() as f64 >= user.path() as f64 * MIN_SHARE_OF_FUNCTION);
     let place = most
         .as_ref()
         .and_then(|most| chosen_frame(&most.main().asker.stack));

@@ -49,7 +49,7 @@ fn check(run: &Run<'_>) -> Verdict {
     match (findings.is_empty(), large.first()) {
         (false, _) => Verdict::Fires(findings),
         (true, Some(queue)) => Verdict::CannotTell(format!(
-            "for how long: {}; {} looks met that, too few for its length",
+            "for how long: {}; {} samples found that, too few for its length",
             main_clause(queue),
             queue.met
         )),
@@ -62,7 +62,7 @@ fn check(run: &Run<'_>) -> Verdict {
             Verdict::Clear(format!(
                 "tasks waited for a lock for about {} at most, by {}",
                 duration(longest),
-                say::several(looks, "look")
+                say::several(looks, "sample")
             ))
         }
     }
@@ -141,14 +141,14 @@ fn finding(run: &Run<'_>, queue: &TaskQueue) -> Finding {
     let title = Title::from(main_clause(queue)).with(outcome(queue));
     let met = Evidence::new(
         format!(
-            "{} of {} looks met tasks that wait for it: {} in all, {} at a time at most; together they waited about {}",
+            "{} of {} samples found tasks that wait for it: {} in all, {} at a time at most; together they waited about {}",
             queue.met,
             queue.looks,
             queue.tasks,
             queue.most,
             duration(queue.waited)
         ),
-        "looks at the program's own structures while it ran; what lies between two is like the nearer one",
+        "samples of the program's own structures while it ran; what lies between two is like the nearer one",
     );
     let asker = Asker {
         name: ThreadName {
@@ -172,7 +172,7 @@ fn finding(run: &Run<'_>, queue: &TaskQueue) -> Finding {
         };
         let has = has(queue.kind, holder.has, true);
         let met = format!(
-            "{}, {}, {has} at {} of these looks",
+            "{}, {}, {has} at {} of these samples",
             say::place(&holder.place),
             does(holder),
             holder.looks

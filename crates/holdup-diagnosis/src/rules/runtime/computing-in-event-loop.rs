@@ -77,7 +77,7 @@ fn finding(group: &Waits<'_>, others: u64) -> Finding {
         .and_if(caller(main))
         .confidence(Confidence::Strong)
         .remedy(Remedy::safe(
-            "move the work to another process: await loop.run_in_executor(ProcessPoolExecutor(), …); a thread helps only if the work lets go of the interpreter's lock",
+            "move the work to another process: await loop.run_in_executor(ProcessPoolExecutor(), …); a thread helps only if the work releases the interpreter's lock",
         ))
         .remedy(Remedy::safe(
             "do it in small parts, with await asyncio.sleep(0) between them, so that the others have their turn",
