@@ -10,7 +10,8 @@ use crate::sampling::sockets::unix_table;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::OnceLock;
 
 /// Most that is read of one table, bytes: some fifty thousand connections.
 const MAX_BYTES: u64 = 8 << 20;
@@ -72,7 +73,7 @@ pub struct Unix {
 /// The sockets of a network namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sockets {
-    /// TCP.
+    /// TCP. To be changed by `set_tcp` alone once something was looked up.
     pub tcp: Vec<Tcp>,
     /// UDP, which has the same ends and no listeners.
     pub udp: Vec<Tcp>,
@@ -80,6 +81,82 @@ pub struct Sockets {
     pub unnamed: HashSet<u64>,
     /// Unix sockets with a path, by inode.
     pub unix: HashMap<u64, Unix>,
+    /// What is looked up of TCP's.
+    pub(crate) found: Found,
+}
+
+/// TCP's sockets by what they are looked up by, made at the first question: many are asked of a table that may be long.
+#[derive(Debug, Default)]
+pub(crate) struct Found(OnceLock<Ends>);
+
+/// Which tables are equal is told by the sockets, and not by whether somebody has asked.
+impl PartialEq for Found {
+    fn eq(&self, _: &Found) -> bool {
+        true
+    }
+}
+
+impl Eq for Found {}
+
+/// A copy may get other sockets, and makes its own.
+impl Clone for Found {
+    fn clone(&self) -> Found {
+        Found::default()
+    }
+}
+
+/// An address and a port, in one form for both families.
+type Place = (IpAddr, u16);
+
+fn place(address: SocketAddr) -> Place {
+    (address.ip().to_canonical(), address.port())
+}
+
+/// Where several sockets have the same place, the first one of the table is meant.
+#[derive(Debug, Default)]
+struct Ends {
+    /// Inodes by own place and the other end's.
+    connections: HashMap<(Place, Place), u64>,
+    /// Inodes of listeners that some process has, by their places.
+    listeners: HashMap<Place, u64>,
+    /// Those that listen at all addresses, by port.
+    anywhere: HashMap<u16, u64>,
+    /// Inodes of all that listen.
+    listening: HashSet<u64>,
+}
+
+impl Ends {
+    fn of<'a>(tcp: impl Iterator<Item = &'a Tcp>) -> Ends {
+        let mut ends = Ends::default();
+        for socket in tcp {
+            let own = place(socket.local);
+            let between = (own, place(socket.peer));
+            ends.connections.entry(between).or_insert(socket.inode);
+            if !socket.listens {
+                continue;
+            }
+            ends.listening.insert(socket.inode);
+            if socket.inode == 0 {
+                continue;
+            }
+            ends.listeners.entry(own).or_insert(socket.inode);
+            if socket.local.ip().is_unspecified() {
+                ends.anywhere.entry(own.1).or_insert(socket.inode);
+            }
+        }
+        ends
+    }
+
+    fn other(&self, local: SocketAddr, peer: SocketAddr) -> Option<u64> {
+        let (local, peer) = (place(local), place(peer));
+        match self.connections.get(&(peer, local)) {
+            Some(0) => {
+                let at = self.listeners.get(&peer);
+                at.or_else(|| self.anywhere.get(&peer.1)).copied()
+            }
+            other => other.copied(),
+        }
+    }
 }
 
 impl Sockets {
@@ -119,29 +196,24 @@ impl Sockets {
     /// Whether a socket of TCP listens: a connection whose other end it is was not accepted yet.
     #[must_use]
     pub fn listens(&self, inode: u64) -> bool {
-        let listens = |socket: &Tcp| socket.inode == inode && socket.listens;
-        self.tcp.iter().any(listens)
+        self.ends().listening.contains(&inode)
+    }
+
+    /// Puts newly read sockets of TCP in the place of the known ones, and forgets what was looked up of those.
+    pub(crate) fn set_tcp(&mut self, tcp: Vec<Tcp>) {
+        self.tcp = tcp;
+        self.found = Found::default();
+    }
+
+    fn ends(&self) -> &Ends {
+        self.found.0.get_or_init(|| Ends::of(self.tcp.iter()))
     }
 
     /// The inode of the other end of a connection between two sockets of this namespace; of one that nobody has accepted
     /// yet, that of the socket in whose queue it stands.
     #[must_use]
     pub fn other_end(&self, local: SocketAddr, peer: SocketAddr) -> Option<u64> {
-        let same = |one: SocketAddr, other: SocketAddr| {
-            one.port() == other.port() && one.ip().to_canonical() == other.ip().to_canonical()
-        };
-        let other = |socket: &&Tcp| same(socket.local, peer) && same(socket.peer, local);
-        let inode = self.tcp.iter().find(other)?.inode;
-        if inode != 0 {
-            return Some(inode);
-        }
-        let at = |socket: &&Tcp| socket.listens && socket.inode != 0 && socket.local.port() == peer.port();
-        let any = |socket: &&Tcp| at(socket) && socket.local.ip().is_unspecified();
-        let mut listening = self
-            .tcp
-            .iter()
-            .filter(|socket| at(socket) && same(socket.local, peer));
-        Some(listening.next().or_else(|| self.tcp.iter().find(any))?.inode)
+        self.ends().other(local, peer)
     }
 }
 
@@ -149,7 +221,7 @@ impl Sockets {
 #[must_use]
 pub fn read(root: &Root, pid: u32) -> Sockets {
     let mut sockets = without_tcp(root, pid);
-    sockets.tcp = tcp_of(root, pid);
+    sockets.set_tcp(tcp_of(root, pid));
     sockets
 }
 
@@ -319,7 +391,7 @@ fn unix(line: &str) -> Option<(u64, Unix)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Sockets, Unix, overflows, read, without_tcp};
+    use super::{Ends, Sockets, Tcp, Unix, overflows, read, without_tcp};
     use crate::root::{Root, Tree};
 
     #[test]
@@ -396,6 +468,76 @@ mod tests {
             "clients"
         );
         assert_eq!(sockets.unix.len(), 6);
+    }
+
+    fn socket(local: &str, peer: &str, listens: bool, inode: u64) -> Tcp {
+        Tcp {
+            local: local.parse().unwrap(),
+            peer: peer.parse().unwrap(),
+            listens,
+            knocks: false,
+            waiting: 0,
+            unread: 0,
+            unsent: 0,
+            probes: false,
+            inode,
+        }
+    }
+
+    #[test]
+    fn a_table_is_walked_once_however_many_ends_are_asked_for() {
+        let mut all = Vec::new();
+        for number in 0..2000_u64 {
+            let client = format!("127.0.0.1:{}", 30_000 + number);
+            all.push(socket(&client, "127.0.0.1:6000", false, 10_000 + number));
+            all.push(socket("127.0.0.1:6000", &client, false, 20_000 + number));
+        }
+        let mut walked = 0;
+        let ends = Ends::of(all.iter().inspect(|_| walked += 1));
+        for one in &all {
+            let other = ends.other(one.local, one.peer).unwrap();
+            assert_eq!(other % 10_000, one.inode % 10_000);
+            assert_ne!(other, one.inode);
+        }
+        assert_eq!(walked, all.len());
+    }
+
+    #[test]
+    fn families_mix_the_nearest_listener_is_meant_and_the_first_of_several() {
+        let mapped = "[::ffff:127.0.0.1]:7000";
+        let all = [
+            socket("[::]:7000", "[::]:0", true, 1),
+            socket("[::]:7000", "[::]:0", true, 2),
+            socket("127.0.0.1:7000", "0.0.0.0:0", true, 3),
+            socket("127.0.0.2:7000", "0.0.0.0:0", true, 0),
+            socket(mapped, "[::ffff:127.0.0.1]:40000", false, 5),
+            socket(mapped, "[::ffff:127.0.0.1]:40001", false, 0),
+            socket("127.0.0.2:7000", "127.0.0.1:40002", false, 0),
+            socket("127.0.0.1:7001", "127.0.0.1:40003", false, 0),
+        ];
+        let sockets = Sockets {
+            tcp: all.to_vec(),
+            ..Sockets::default()
+        };
+        let other =
+            |local: &str, peer: &str| sockets.other_end(local.parse().unwrap(), peer.parse().unwrap());
+        assert_eq!(other("127.0.0.1:40000", "127.0.0.1:7000"), Some(5));
+        assert_eq!(other("127.0.0.1:40001", "127.0.0.1:7000"), Some(3));
+        assert_eq!(other("127.0.0.1:40002", "127.0.0.2:7000"), Some(1));
+        assert_eq!(other("127.0.0.1:40003", "127.0.0.1:7001"), None, "nobody listens");
+        assert!(sockets.listens(2) && !sockets.listens(5) && !sockets.listens(9));
+        let mut copy = sockets.clone();
+        assert_eq!(copy, sockets, "whether somebody has asked makes no difference");
+        assert!(copy.listens(2));
+        copy.set_tcp(vec![socket("[::]:7000", "[::]:0", true, 6)]);
+        assert!(
+            !copy.listens(2) && copy.listens(6),
+            "sockets that were read again"
+        );
+        assert!(
+            sockets.listens(2) && !sockets.listens(6),
+            "are those of the copy alone"
+        );
     }
 
     /// What a process's table tells with these lines below its heading.
