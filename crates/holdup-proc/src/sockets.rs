@@ -3,10 +3,13 @@
 //! In: a process. Out: which sockets listen, where, how many clients they have not accepted, and which two are the ends of one
 //! connection on this machine. The tables may be long; what is beyond the limit is not known, and said to be.
 
+mod ends;
+
 use crate::listeners;
 use crate::names;
 use crate::root::Root;
 use crate::sampling::sockets::unix_table;
+use ends::{Ends, Found};
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -72,7 +75,7 @@ pub struct Unix {
 /// The sockets of a network namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sockets {
-    /// TCP.
+    /// TCP. To be changed by `set_tcp` alone once something was looked up.
     pub tcp: Vec<Tcp>,
     /// UDP, which has the same ends and no listeners.
     pub udp: Vec<Tcp>,
@@ -80,6 +83,8 @@ pub struct Sockets {
     pub unnamed: HashSet<u64>,
     /// Unix sockets with a path, by inode.
     pub unix: HashMap<u64, Unix>,
+    /// What is looked up of TCP's.
+    pub(crate) found: Found,
 }
 
 impl Sockets {
@@ -119,29 +124,24 @@ impl Sockets {
     /// Whether a socket of TCP listens: a connection whose other end it is was not accepted yet.
     #[must_use]
     pub fn listens(&self, inode: u64) -> bool {
-        let listens = |socket: &Tcp| socket.inode == inode && socket.listens;
-        self.tcp.iter().any(listens)
+        self.ends().listening.contains(&inode)
+    }
+
+    /// Puts newly read sockets of TCP in the place of the known ones, and forgets what was looked up of those.
+    pub(crate) fn set_tcp(&mut self, tcp: Vec<Tcp>) {
+        self.tcp = tcp;
+        self.found = Found::default();
+    }
+
+    fn ends(&self) -> &Ends {
+        self.found.of(&self.tcp)
     }
 
     /// The inode of the other end of a connection between two sockets of this namespace; of one that nobody has accepted
     /// yet, that of the socket in whose queue it stands.
     #[must_use]
     pub fn other_end(&self, local: SocketAddr, peer: SocketAddr) -> Option<u64> {
-        let same = |one: SocketAddr, other: SocketAddr| {
-            one.port() == other.port() && one.ip().to_canonical() == other.ip().to_canonical()
-        };
-        let other = |socket: &&Tcp| same(socket.local, peer) && same(socket.peer, local);
-        let inode = self.tcp.iter().find(other)?.inode;
-        if inode != 0 {
-            return Some(inode);
-        }
-        let at = |socket: &&Tcp| socket.listens && socket.inode != 0 && socket.local.port() == peer.port();
-        let any = |socket: &&Tcp| at(socket) && socket.local.ip().is_unspecified();
-        let mut listening = self
-            .tcp
-            .iter()
-            .filter(|socket| at(socket) && same(socket.local, peer));
-        Some(listening.next().or_else(|| self.tcp.iter().find(any))?.inode)
+        self.ends().other(local, peer)
     }
 }
 
@@ -149,7 +149,7 @@ impl Sockets {
 #[must_use]
 pub fn read(root: &Root, pid: u32) -> Sockets {
     let mut sockets = without_tcp(root, pid);
-    sockets.tcp = tcp_of(root, pid);
+    sockets.set_tcp(tcp_of(root, pid));
     sockets
 }
 

@@ -6,7 +6,7 @@
 use holdup_evidence::observed::Limited;
 use holdup_evidence::{Cause, Ns, SystemFacts};
 use holdup_model::attributed::{Attributed, AttributedWait, Holder, HowKnown, ThreadName};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Steps of a way. Whoever is further away than that is not what one would change.
 const MAX_STEPS: usize = 16;
@@ -28,10 +28,13 @@ impl Step<'_> {
     }
 }
 
-/// All waits, by thread.
+/// The waits of one process, by thread.
+type Rows<'a> = BTreeMap<u32, Vec<&'a AttributedWait>>;
+
+/// All waits, by process and thread.
 #[derive(Debug)]
 pub(crate) struct Graph<'a> {
-    rows: HashMap<Id, Vec<&'a AttributedWait>>,
+    rows: HashMap<u32, Rows<'a>>,
     /// Threads that waited for a lock of a database.
     sessions: HashSet<Id>,
     /// By their parents: children that were stopped, and that the parent uses. What it passes on to them gets no answer.
@@ -75,7 +78,9 @@ fn ends_here(cause: Cause) -> bool {
 impl<'a> Graph<'a> {
     /// Of these waits.
     pub(crate) fn new(attributed: &'a Attributed, facts: &'a SystemFacts) -> Graph<'a> {
-        let stopped = &facts.stopped_children;
+        let parents = facts.stopped_children.iter().rev();
+        // The first one counts if a process is there twice.
+        let parents: HashMap<u32, u32> = parents.map(|child| (child.pid, child.parent)).collect();
         let at_limit = facts.cgroups_at_limit.iter();
         let (throttled, short): (Vec<_>, Vec<_>) = at_limit.partition(|one| one.what == Limited::CpuTime);
         let mut graph = Graph {
@@ -103,18 +108,19 @@ impl<'a> Graph<'a> {
                 continue;
             }
             let id = (row.asker.name.pid, row.asker.name.tid);
-            graph.rows.entry(id).or_default().push(row);
+            let of_process = graph.rows.entry(id.0).or_default();
+            of_process.entry(id.1).or_default().push(row);
             if row.resource.detail.database_lock.is_some() {
                 graph.sessions.insert(id);
             }
-            let child = stopped.iter().find(|child| child.pid == row.asker.name.pid);
-            if let Some(child) = child.filter(|_| row.cause == Cause::ProcessStopped) {
+            let parent = parents.get(&row.asker.name.pid);
+            if let Some(parent) = parent.filter(|_| row.cause == Cause::ProcessStopped) {
                 let step = Step {
                     name: &row.asker.name,
                     cause: Some(row.cause),
                     ns: row.ns,
                 };
-                let known = graph.stopped.entry(child.parent).or_insert(step);
+                let known = graph.stopped.entry(*parent).or_insert(step);
                 if known.ns < step.ns {
                     *known = step;
                 }
@@ -123,16 +129,22 @@ impl<'a> Graph<'a> {
         graph
     }
 
+    /// A thread's rows; none where it has none.
+    fn of_thread(&self, id: Id) -> &[&'a AttributedWait] {
+        let rows = self.rows.get(&id.0).and_then(|threads| threads.get(&id.1));
+        rows.map_or(&[], Vec::as_slice)
+    }
+
     /// The longest of a thread's waits with this cause.
     pub(super) fn row(&self, id: Id, cause: Cause) -> Option<&'a AttributedWait> {
-        let rows = self.rows.get(&id)?.iter().copied();
+        let rows = self.of_thread(id).iter().copied();
         rows.filter(|row| row.cause == cause).max_by_key(|row| row.ns)
     }
 
     /// All of a process's rows.
     pub(super) fn of_process(&self, pid: u32) -> impl Iterator<Item = &'a AttributedWait> + '_ {
-        let of = self.rows.iter().filter(move |(id, _)| id.0 == pid);
-        of.flat_map(|(_, rows)| rows.iter().copied())
+        let threads = self.rows.get(&pid).into_iter();
+        threads.flat_map(|threads| threads.values().flatten().copied())
     }
 
     /// From the one that waits, itself included, to the end.
@@ -227,7 +239,7 @@ impl<'a> Graph<'a> {
     /// Of a poll that names its few descriptors: the answer that the same thread awaits on one of them, as its other polls showed. A program
     /// that waits for one answer looks many times, and not each look shows for what.
     fn asked_in_poll(&self, wait: &AttributedWait) -> Option<&'a AttributedWait> {
-        let of = self.rows.get(&(wait.asker.name.pid, wait.asker.name.tid))?;
+        let of = self.of_thread((wait.asker.name.pid, wait.asker.name.tid));
         let asked = of.iter().copied().filter(|row| {
             row.cause == Cause::NetReceive
                 && !row.resource.name.is_empty()
@@ -271,7 +283,7 @@ impl<'a> Graph<'a> {
 
     /// The lock of a database that a thread waited for longest.
     pub(super) fn lock_of_session(&self, id: Id) -> Option<&'a AttributedWait> {
-        let rows = self.rows.get(&id)?.iter().copied();
+        let rows = self.of_thread(id).iter().copied();
         rows.filter(|row| row.resource.detail.database_lock.is_some())
             .max_by_key(|row| row.ns)
     }
@@ -297,12 +309,73 @@ impl<'a> Graph<'a> {
 
     /// Processes that were seen to be the other end of a socket, by the name of that socket.
     pub(super) fn servers(&self) -> HashMap<&'a str, &'a ThreadName> {
-        let rows = self.rows.values().flatten();
+        let rows = self.rows.values().flat_map(BTreeMap::values).flatten();
         let peers = rows.flat_map(|row| {
             let holders = row.holders.iter();
             let peers = holders.filter(|holder| holder.how_known == HowKnown::SocketPeer);
             peers.map(|holder| (row.resource.name.as_str(), &holder.name))
         });
         peers.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Graph;
+    use holdup_evidence::{Cause, SystemFacts};
+    use holdup_model::attributed::{Attributed, AttributedWait};
+
+    fn wait(pid: u32, tid: u32, cause: &str, ns: u64) -> AttributedWait {
+        let mut wait: AttributedWait = serde_json::from_value(serde_json::json!({ "cause": cause })).unwrap();
+        (wait.asker.name.pid, wait.asker.name.tid, wait.ns) = (pid, tid, ns);
+        wait
+    }
+
+    fn of(waits: Vec<AttributedWait>) -> Attributed {
+        Attributed {
+            waits,
+            ..Attributed::default()
+        }
+    }
+
+    #[test]
+    fn of_one_process_its_own_rows_are_walked_and_no_others() {
+        let all = (1..=3000).flat_map(|pid| {
+            let own = [
+                (pid, "cpu.user", 10),
+                (pid, "disk.sync", 20),
+                (pid + 90_000, "cpu.user", 30),
+            ];
+            own.map(|(tid, cause, ns)| wait(pid, tid, cause, ns))
+        });
+        let (attributed, facts) = (of(all.collect()), SystemFacts::default());
+        let graph = Graph::new(&attributed, &facts);
+        let mut walked = 0;
+        for pid in 1..=3000 {
+            walked += graph.rows[&pid].values().map(Vec::len).sum::<usize>();
+            let own: Vec<u64> = graph.of_process(pid).map(|row| row.ns).collect();
+            assert_eq!(own, [10, 20, 30], "thread by thread, in a certain order");
+        }
+        assert_eq!(walked, attributed.waits.len(), "each row once");
+        assert_eq!(graph.of_process(3001).count(), 0);
+    }
+
+    #[test]
+    fn threads_of_one_number_in_two_processes_are_not_mixed_up() {
+        let attributed = of(vec![
+            wait(5, 7, "disk.sync", 40),
+            wait(6, 7, "disk.sync", 900),
+            wait(5, 7, "disk.sync", 50),
+            // One that stands for several threads.
+            wait(5, 0, "disk.sync", 5000),
+        ]);
+        let facts = SystemFacts::default();
+        let graph = Graph::new(&attributed, &facts);
+        assert_eq!(graph.row((5, 7), Cause::DiskSync).unwrap().ns, 50);
+        assert_eq!(graph.row((6, 7), Cause::DiskSync).unwrap().ns, 900);
+        assert!(
+            graph.row((5, 7), Cause::LockFutex).is_none() && graph.row((7, 7), Cause::DiskSync).is_none()
+        );
+        assert_eq!(graph.of_process(5).count(), 2);
     }
 }

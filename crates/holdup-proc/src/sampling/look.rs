@@ -190,7 +190,7 @@ impl Eye {
         let good_for = if known { FRESH } else { NEW };
         let may_tell = !known || all.knocks(inode);
         if may_tell && (*tcp_read == 0 || now.saturating_sub(*tcp_read) > good_for) {
-            all.tcp = sockets::tcp_of(&self.root, pid);
+            all.set_tcp(sockets::tcp_of(&self.root, pid));
             *tcp_read = now;
         }
         all
