@@ -71,7 +71,9 @@ fn check(run: &Run<'_>) -> Verdict {
 /// Whether it is trouble. Who sends more than somebody takes is held back on purpose, and where that one computes, or nobody knows what he does, more cannot
 /// be had from him; where he waits himself, all of them wait for the same.
 fn severity(queue: &TaskQueue) -> Severity {
-    let waits = |holder: &TaskHolder| !holder.cause.on_cpu() && !matches!(holder.cause, Cause::Unknown | Cause::SchedRunqueue);
+    let waits = |holder: &TaskHolder| {
+        !holder.cause.on_cpu() && !matches!(holder.cause, Cause::Unknown | Cause::SchedRunqueue)
+    };
     match queue.kind {
         TaskQueueFor::Taker if !main_holder(queue).is_some_and(waits) => Severity::Note,
         TaskQueueFor::Lock | TaskQueueFor::Pool | TaskQueueFor::Taker => Severity::Warning,
