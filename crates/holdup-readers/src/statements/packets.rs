@@ -127,7 +127,11 @@ impl Packets {
         if let Some(at) = stamps.of(line).and_then(|stamp| stamp.when()) {
             self.at = Some(at);
         }
-        match self.requests.iter_mut().find(|known| !known.over && known.key == key) {
+        match self
+            .requests
+            .iter_mut()
+            .find(|known| !known.over && known.key == key)
+        {
             Some(known) => {
                 known.times += 1;
                 known.has_answer = false;
@@ -385,7 +389,8 @@ mod tests {
         };
         let told = said(&(round(1) + &round(2) + &round(4)));
         assert!(
-            told[0].starts_with("sent again although it was answered, 3 times in 3.00 s: 198.51.100.9.40112 > ")
+            told[0]
+                .starts_with("sent again although it was answered, 3 times in 3.00 s: 198.51.100.9.40112 > ")
                 && told[0].contains("203.0.113.4.8443 answers each with a SYN-ACK")
                 && told[0].contains("the handshake is not completed: the answers do not reach it"),
             "{told:?}"
@@ -395,7 +400,10 @@ mod tests {
         assert!(said(&cut)[0].starts_with("sent again although"), "{cut}");
         // A refusal is an answer too.
         let refused = (round(1) + &round(2)).replace("Flags [S.]", "Flags [R.]");
-        assert!(said(&refused)[0].contains("answers each with a reset"), "{refused}");
+        assert!(
+            said(&refused)[0].contains("answers each with a reset"),
+            "{refused}"
+        );
     }
 
     #[test]
@@ -406,7 +414,9 @@ mod tests {
                     11:20:02.3 IP 198.51.100.9.40112 > 203.0.113.4.8443: Flags [.], ack 1, win 502, length 0\n";
         let told = said(text);
         assert!(
-            told[0].starts_with("sent again, 2 times in 1.00 s, and 1 of them answered (203.0.113.4.8443, with a SYN-ACK)"),
+            told[0].starts_with(
+                "sent again, 2 times in 1.00 s, and 1 of them answered (203.0.113.4.8443, with a SYN-ACK)"
+            ),
             "{told:?}"
         );
     }
@@ -439,7 +449,10 @@ mod tests {
             said(text)
         );
         let other = text.replace("4021 1/0/0", "4022 1/0/0");
-        assert!(said(&other)[0].starts_with("sent again without an answer"), "{other}");
+        assert!(
+            said(&other)[0].starts_with("sent again without an answer"),
+            "{other}"
+        );
     }
 
     #[test]
