@@ -26,7 +26,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
     if !nix::unistd::geteuid().is_root() {
         anyhow::bail!("tracing needs root: sudo -E cargo xtask demo");
     }
-    let holdup = workspace::holdup(None)?;
+    let holdup = workspace::quick_holdup()?;
     let server = UdpSocket::bind((SILENT, 53)).with_context(|| {
         format!("make a silent name server at {SILENT}:53: a name server that listens on every address has to be stopped")
     })?;
@@ -49,10 +49,11 @@ pub(crate) fn run() -> anyhow::Result<()> {
     drop(server);
     // getent exits 2 when there is no such name, and holdup exits as CMD did.
     if status.code() != Some(2) {
-        anyhow::bail!("no verdict: {status}; target/release/holdup doctor says what is missing here");
+        anyhow::bail!("no verdict: {status}; target/demo/holdup doctor says what is missing here");
     }
     println!(
-        "\nYour own: sudo target/release/holdup run -- CMD     What it can see here: target/release/holdup doctor"
+        "\nYour own: sudo target/demo/holdup run -- CMD     What it can see here: target/demo/holdup doctor\n\
+         That one is compiled for a first look. `cargo build --release` makes the one to keep: target/release/holdup"
     );
     Ok(())
 }

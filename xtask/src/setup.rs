@@ -53,6 +53,7 @@ pub(crate) const TEST: Packages = Packages {
         "protobuf-compiler",
         "python3",
         "python3-prometheus-client",
+        "ruby",
         "strace",
         // For `systemd-analyze`, and to start the unit of the recorder by itself.
         "systemd",

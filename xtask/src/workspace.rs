@@ -58,6 +58,13 @@ pub(crate) fn holdup(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     }
 }
 
+/// holdup for a first verdict: this checkout's, compiled as quickly as it can be.
+pub(crate) fn quick_holdup() -> anyhow::Result<PathBuf> {
+    setup::install(&[setup::BUILD])?;
+    process::run(cargo().args(["build", "--profile", "demo", "--package", "holdup"]))?;
+    Ok(target()?.join("demo/holdup"))
+}
+
 /// The kernel's version and the processor's class, for a page of figures: `Linux 6.18.1, Intel(R) Xeon(R) …`.
 pub(crate) fn machine() -> anyhow::Result<String> {
     let cpus = std::fs::read_to_string("/proc/cpuinfo").context("read what processor this is")?;

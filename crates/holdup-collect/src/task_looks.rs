@@ -33,6 +33,8 @@ pub(super) struct TaskLooks {
     thinned: u32,
     /// How many in a row met no tasks.
     empty: u32,
+    /// Whether one is over.
+    began: bool,
 }
 
 impl TaskLooks {
@@ -55,10 +57,11 @@ impl TaskLooks {
             0
         };
         // The first look at a program finds out about it, and takes longer than those that follow.
-        let pause = match self.kept.len() {
-            0 => 0,
-            _ => at.saturating_sub(begun).saturating_mul(SHARE),
+        let pause = match self.began {
+            false => 0,
+            true => at.saturating_sub(begun).saturating_mul(SHARE),
         };
+        self.began = true;
         if !tasks.is_empty() {
             self.keep(TaskLook { at, tasks });
         }

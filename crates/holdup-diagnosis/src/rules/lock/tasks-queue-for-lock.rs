@@ -68,6 +68,16 @@ fn check(run: &Run<'_>) -> Verdict {
     }
 }
 
+/// Whether it is trouble. Who sends more than somebody takes is held back on purpose, and where that one computes, or nobody knows what he does, more cannot
+/// be had from him; where he waits himself, all of them wait for the same.
+fn severity(queue: &TaskQueue) -> Severity {
+    let waits = |holder: &TaskHolder| !holder.cause.on_cpu() && !matches!(holder.cause, Cause::Unknown | Cause::SchedRunqueue);
+    match queue.kind {
+        TaskQueueFor::Taker if !main_holder(queue).is_some_and(waits) => Severity::Note,
+        TaskQueueFor::Lock | TaskQueueFor::Pool | TaskQueueFor::Taker => Severity::Warning,
+    }
+}
+
 /// Who has it often enough to be named.
 fn main_holder(queue: &TaskQueue) -> Option<&TaskHolder> {
     let first = queue.holders.first()?;
@@ -126,6 +136,7 @@ fn main_clause(queue: &TaskQueue) -> String {
     };
     // Of what is sent the name of the thing says what is waited for only in the runtime's own words.
     let what = match (queue.kind, queue.runtime) {
+        (TaskQueueFor::Taker, TaskRuntime::Go) if queue.most == 1 => "somebody to receive what it sends",
         (TaskQueueFor::Taker, TaskRuntime::Go) => "somebody to receive what they send",
         (TaskQueueFor::Taker, _) if queue.resource.name.is_empty() => "room for what they send",
         _ => say::name_or(&queue.resource.name, "a lock"),
@@ -162,7 +173,7 @@ fn finding(run: &Run<'_>, queue: &TaskQueue) -> Finding {
         ..Default::default()
     };
     let lasted = queue.covered.min(run.attributed.elapsed);
-    let mut finding = Finding::new(RULE.id.id(), Severity::Warning, title, queue.cause, lasted, met)
+    let mut finding = Finding::new(RULE.id.id(), severity(queue), title, queue.cause, lasted, met)
         .about(queue.resource.clone(), asker)
         .confidence(Confidence::Strong);
     for holder in &queue.holders {

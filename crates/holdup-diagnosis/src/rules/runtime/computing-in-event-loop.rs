@@ -1,6 +1,6 @@
 //! A function that an event loop calls computes: no other task of the loop runs meanwhile.
 
-use crate::rules::{Extend, MATTERS, Rule, RuleId, Run, Waits, duration, say};
+use crate::rules::{Extend, Rule, RuleId, Run, Waits, duration, say};
 use holdup_attribution::attribution::{chosen_frame, is_applications};
 use holdup_evidence::{Cause, Frame};
 use holdup_knowledge::python;
@@ -8,12 +8,21 @@ use holdup_model::attributed::AttributedWait;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
 use holdup_model::title::Title;
 
+/// Share of the elapsed time that one function must have: a fifth of the time is what other tasks notice, however short its pieces are.
+const MIN_SHARE: f64 = 0.20;
+
 /// The rule.
-pub(crate) const RULE: Rule = Rule::of_tasks(RuleId::ComputingInEventLoop, check)
+pub(crate) const RULE: Rule = Rule::of_executors(RuleId::ComputingInEventLoop, any, check)
     .about("computing keeps an event loop from its other tasks")
     .causes(&[Cause::CpuUser])
-    .from(MATTERS)
+    .from(MIN_SHARE)
     .explains(&[RuleId::CpuBound]);
+
+/// Asked of commands only. A service that answers its clients computes in its loop, too: how long each piece is, a sample does not say, and a thread that
+/// uses its CPU fully while clients wait is told by `thread-saturates-cpu`.
+fn any(run: &Run<'_>) -> bool {
+    !run.attributed.of_threads && run.attributed.task_looks > 0
+}
 
 fn check(run: &Run<'_>) -> Verdict {
     let kept = run.waits(|wait| {
@@ -32,7 +41,7 @@ fn check(run: &Run<'_>) -> Verdict {
     for group in &loops {
         longest = longest.max(group.cost());
         let others = others(run, group);
-        if others > 0 && run.matters(group.cost(), MATTERS) {
+        if others > 0 && run.matters(group.cost(), MIN_SHARE) {
             findings.push(finding(group, others));
         }
     }

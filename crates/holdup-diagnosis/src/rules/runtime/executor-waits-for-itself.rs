@@ -14,13 +14,7 @@ pub(crate) const RULE: Rule = Rule::of_executors(RuleId::ExecutorWaitsForItself,
     .about("all threads of an executor wait for results of tasks that only they could run")
     .causes(&[Cause::LockFutex, Cause::TimerSleep])
     .from(MATTERS)
-    .explains(&[
-        RuleId::ManyWaitInOnePlace,
-        RuleId::SleepsOnPurpose,
-        RuleId::ThreadStandsStill,
-        RuleId::WaitUncategorised,
-        RuleId::WorkerPoolExhausted,
-    ]);
+    .explains(&[RuleId::SleepsOnPurpose, RuleId::WorkerPoolExhausted]);
 
 /// Part of the longest of these waits that each of the others lasts at the least: then nearly all of it is of one and the same time.
 const MIN_PART: f64 = 0.9;
