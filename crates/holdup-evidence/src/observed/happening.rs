@@ -41,6 +41,28 @@ pub enum What {
     Log(LogEvent),
 }
 
+/// What a request to a device was for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeviceRequest {
+    /// To read.
+    Read,
+    /// To write.
+    Write,
+    /// To write what the device keeps in its cache to the medium.
+    Flush,
+}
+
+/// Why a device or its link was reset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ResetReason {
+    /// Its port was frozen: nothing is sent to it until it is reset.
+    Frozen,
+    /// A request took longer than its limit.
+    TimedOut,
+}
+
 /// What the kernel's log tells.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -122,6 +144,9 @@ pub enum KernelEvent {
     IoError {
         /// Which.
         device: String,
+        /// What the request was for, where the line says it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        request: Option<DeviceRequest>,
     },
     /// A device cannot read a place on its medium, or write to it.
     MediumError {
@@ -132,6 +157,9 @@ pub enum KernelEvent {
     DeviceReset {
         /// Which.
         device: String,
+        /// Why, where the line says it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<ResetReason>,
     },
     /// A network interface did not send what is in a queue.
     TransmitTimeout {

@@ -28,7 +28,10 @@ pub use awaited::{
 };
 pub use call_time::{CallTime, Calls, Refused};
 pub use cgroups::{CgroupUser, Limited, SeenCgroup};
-pub use happening::{BootStep, Happening, JvmEvent, KernelEvent, LogEvent, Stall, TlsEvent, UnitEvent, What};
+pub use happening::{
+    BootStep, DeviceRequest, Happening, JvmEvent, KernelEvent, LogEvent, ResetReason, Stall, TlsEvent,
+    UnitEvent, What,
+};
 pub use instead::{Killed, Occupied};
 pub use quote::{Quote, Source, Taken};
 pub use sample::{Samples, Weight};

@@ -69,6 +69,9 @@ pub struct SeenFileSystem {
     pub inodes_used_percent: Option<f64>,
     /// Inodes that are free.
     pub inodes_free: Option<f64>,
+    /// Inodes in all, used and free.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inodes: Option<f64>,
     /// The options it is mounted with, comma separated; `None` where the list does not tell.
     pub options: Option<String>,
     /// Where it was read.

@@ -199,6 +199,7 @@ impl Reader {
             let some = number(size).is_some_and(|all| all > 0.0);
             seen.inodes_used_percent = row.percent.filter(|_| some);
             seen.inodes_free = number(available).filter(|_| some);
+            seen.inodes = number(size).filter(|_| some);
         } else {
             let kib = |word: &[u8]| {
                 let bare = decimal(word).filter(|amount| *amount >= 0.0);

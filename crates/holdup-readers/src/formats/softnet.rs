@@ -1,7 +1,8 @@
 //! `/proc/net/softnet_stat`: what each CPU took of the packets that came in.
 //!
 //! In: a row of hexadecimal counts for each CPU: packets, drops, how often it had to stop before it was done, and more; the kernel prints no
-//! names. Out: one statement: packets that were dropped, or one CPU that takes nearly all of them, or that nothing was dropped.
+//! names. Out: one statement: packets that were dropped, or one CPU that takes nearly all of them, or that nothing was dropped. The share of the
+//! CPU with the most packets and how often it had to stop are told in each case where they are more than chance.
 
 use crate::format::{Family, Format, Sureness, TextReader, Understood};
 use crate::gather::{Out, text_of};
@@ -31,8 +32,11 @@ const ONE_CPU_SHARE: f64 = 0.8;
 const MIN_PACKETS: u64 = 1_000_000;
 const MIN_CPUS: usize = 4;
 
-/// Of so many packets one CPU had to stop once before it was done, where they are too many for it: else it takes them all in time.
+/// Of so many packets one CPU had to stop once before it was done, where they are too many for it: else it is told as a figure, no trouble.
 const MAX_PACKETS_PER_SQUEEZE: u64 = 1_000;
+
+/// Of more packets than these once is never: it takes them all in time, and its share is no matter.
+const MAX_PACKETS_PER_SQUEEZE_TOLD: u64 = 1_000_000;
 
 fn recognise(head: &[u8]) -> Sureness {
     let text = text_of(head);
@@ -111,13 +115,16 @@ fn judged(rows: &[Row]) -> (StatementKind, f64, String) {
             "{dropped} packets that came in were dropped ({:.2} % of all): the queue of a CPU was full \
              (net.core.netdev_max_backlog), as it takes them too slowly{}",
             part(dropped) * 100.0,
-            of_one_cpu(rows, packets).map_or_else(String::new, |told| format!("; {told}"))
+            of_one_cpu(rows, packets).map_or_else(String::new, |(_, _, told)| format!("; {told}"))
         );
         return (StatementKind::Exhausted, part(dropped), text);
     }
-    if let Some(told) = of_one_cpu(rows, packets) {
-        let most = rows.iter().map(|row| row.packets).max().unwrap_or(0);
-        return (StatementKind::Warned, part(most), told);
+    if let Some((kind, share, told)) = of_one_cpu(rows, packets) {
+        let told = match dropped {
+            0 => format!("{told}; none was dropped"),
+            _ => told,
+        };
+        return (kind, share, told);
     }
     let text = format!(
         "no packet that came in was dropped for a full queue of a CPU on {} CPUs ({dropped} of {packets})",
@@ -126,27 +133,29 @@ fn judged(rows: &[Row]) -> (StatementKind, f64, String) {
     (StatementKind::WithinNorm, part(dropped), text)
 }
 
-/// The CPU that has nearly all of the packets.
-fn of_one_cpu(rows: &[Row], packets: u64) -> Option<String> {
+/// The CPU that has nearly all of the packets, and whether they are too many for it.
+fn of_one_cpu(rows: &[Row], packets: u64) -> Option<(StatementKind, f64, String)> {
     let (cpu, row) = rows.iter().enumerate().max_by_key(|(_, row)| row.packets)?;
     let share = row.packets as f64 / packets.max(1) as f64;
     if rows.len() < MIN_CPUS || packets < MIN_PACKETS || share < ONE_CPU_SHARE {
         return None;
     }
-    if row.squeezed.saturating_mul(MAX_PACKETS_PER_SQUEEZE) < row.packets {
-        return None;
-    }
-    let squeezed = format!(
-        ", and {} times it had not taken all when its budget was used up (time_squeeze)",
-        row.squeezed
-    );
-    Some(format!(
-        "CPU {cpu} takes nearly all packets that come in, {} of {packets} ({:.0} %){squeezed}: the work is not spread over the {} CPUs \
-         (queues of the card and their interrupts, or RPS)",
+    let too_many = row.squeezed.saturating_mul(MAX_PACKETS_PER_SQUEEZE) >= row.packets;
+    let of = row.packets.checked_div(row.squeezed);
+    let of = of.filter(|of| *of <= MAX_PACKETS_PER_SQUEEZE_TOLD)?;
+    let (kind, often) = match too_many {
+        true => (StatementKind::Warned, String::new()),
+        false => (StatementKind::Took, format!(", once for {of} packets")),
+    };
+    let text = format!(
+        "CPU {cpu} takes nearly all packets that come in, {} of {packets} ({:.0} %), and {} times it had not taken all when its budget was \
+         used up (time_squeeze{often}): the work is not spread over the {} CPUs (queues of the card and their interrupts, or RPS)",
         row.packets,
         share * 100.0,
+        row.squeezed,
         rows.len()
-    ))
+    );
+    Some((kind, share, text))
 }
 
 #[cfg(test)]
@@ -206,9 +215,28 @@ mod tests {
     }
 
     #[test]
+    fn a_share_is_told_as_a_figure_where_the_cpu_is_nearly_always_done() {
+        let row = [2_000_000, 0, 0];
+        let (kind, told) = said(&[row, row, [80_000_000, 0, 800], row]);
+        assert_eq!(kind, StatementKind::Took);
+        assert!(
+            told.starts_with("CPU 2 takes nearly all packets") && told.contains("(93 %), and 800 times"),
+            "{told}"
+        );
+        assert!(told.contains("(time_squeeze, once for 100000 packets)"), "{told}");
+        assert!(told.ends_with("none was dropped"), "{told}");
+        // Some that were dropped, and too few to matter, are not told as none.
+        let (_, told) = said(&[row, row, [80_000_000, 3, 800], row]);
+        assert!(!told.contains("dropped"), "{told}");
+        // Work that is spread has no CPU to name, however often each had to stop.
+        let spread = [80_000_000, 0, 9_000];
+        assert_eq!(said(&[spread; 4]).0, StatementKind::WithinNorm);
+    }
+
+    #[test]
     fn another_dump_of_words_is_not_taken() {
         let dump =
-            "4c97f841 00000000 00003124 00000001 00000000 00000000 00000000 00000000 00000000\n".repeat(4);
+            "0b5e20c7 00000000 00000a11 00000001 00000000 00000000 00000000 00000000 00000000\n".repeat(4);
         assert_ne!(
             read_text("s", dump.as_bytes()).observed.sources[0].format,
             "softnet-stat"

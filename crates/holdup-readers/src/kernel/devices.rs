@@ -2,7 +2,7 @@
 
 use super::text::{after, number, owned, until, word};
 use crate::find::find;
-use holdup_evidence::observed::KernelEvent;
+use holdup_evidence::observed::{DeviceRequest, KernelEvent, ResetReason};
 use memchr::memrchr;
 
 /// What a message tells. Each form is known by how it begins: most messages are none of them, and are soon done with.
@@ -30,9 +30,36 @@ fn has(text: &[u8], part: &[u8]) -> bool {
     find(text, part).is_some()
 }
 
-fn reset(device: &[u8]) -> Option<KernelEvent> {
+fn reset(device: &[u8], reason: Option<ResetReason>) -> Option<KernelEvent> {
     let device = owned(device);
-    (!device.is_empty()).then_some(KernelEvent::DeviceReset { device })
+    (!device.is_empty()).then_some(KernelEvent::DeviceReset { device, reason })
+}
+
+/// What a request was for that the block layer names: `op 0x1:(WRITE)`, `async page read`, `lost sync page write`.
+fn of_block_layer(text: &[u8]) -> Option<DeviceRequest> {
+    let operation = after(text, b" op 0x").and_then(|text| after(text, b":("));
+    match operation.and_then(|text| until(text, b")")) {
+        Some(b"READ") => Some(DeviceRequest::Read),
+        Some(b"WRITE") => Some(DeviceRequest::Write),
+        Some(b"FLUSH") => Some(DeviceRequest::Flush),
+        Some(_) => None,
+        None if text.ends_with(b" page read") => Some(DeviceRequest::Read),
+        None if text.ends_with(b" page write") => Some(DeviceRequest::Write),
+        None => None,
+    }
+}
+
+/// The same of a command of ATA: `READ FPDMA QUEUED`, `WRITE DMA EXT`. Others read a log or settings, and no data.
+fn of_command(command: &[u8]) -> Option<DeviceRequest> {
+    let mut words = command.split(|byte| *byte == b' ');
+    let what = words.next()?;
+    let is_data = matches!(words.next()?, b"DMA" | b"FPDMA" | b"SECTOR(S)" | b"MULTIPLE");
+    match what {
+        b"READ" if is_data => Some(DeviceRequest::Read),
+        b"WRITE" if is_data => Some(DeviceRequest::Write),
+        b"FLUSH" => Some(DeviceRequest::Flush),
+        _ => None,
+    }
 }
 
 /// `I/O error, dev vda, sector 8 op 0x0:(READ)` with the name of a function before it on older kernels, and
@@ -69,6 +96,7 @@ fn io_error(text: &[u8]) -> Option<KernelEvent> {
         true => medium(device),
         false => KernelEvent::IoError {
             device: owned(device),
+            request: of_block_layer(text),
         },
     })
 }
@@ -90,18 +118,22 @@ fn ata(text: &[u8]) -> Option<KernelEvent> {
     // What it will do about it: nothing but to try again, or a reset.
     let tries_again = said.starts_with(b"exception Emask") && has(said, b" action 0x0");
     if tries_again || said.starts_with(b"failed command") {
-        let device = owned(word(text));
-        return Some(KernelEvent::IoError { device });
+        return Some(KernelEvent::IoError {
+            device: owned(word(text)),
+            request: said.strip_prefix(b"failed command: ").and_then(of_command),
+        });
     }
     let resets = said.starts_with(b"hard resetting link") || said.starts_with(b"exception Emask");
-    resets.then(|| reset(word(text)))?
+    let reason = said.ends_with(b" frozen").then_some(ResetReason::Frozen);
+    resets.then(|| reset(word(text), reason))?
 }
 
 /// `nvme nvme0: I/O 12 QID 3 timeout, aborting`, `nvme nvme0: controller is down; will reset`.
 fn nvme(text: &[u8]) -> Option<KernelEvent> {
     let said = text.strip_prefix(b"nvme ")?;
-    let failed = has(said, b" timeout, ") || has(said, b"controller is down; will reset");
-    failed.then(|| reset(word(said)))?
+    let timed_out = has(said, b" timeout, ");
+    let failed = timed_out || has(said, b"controller is down; will reset");
+    failed.then(|| reset(word(said), timed_out.then_some(ResetReason::TimedOut)))?
 }
 
 /// `sd 2:0:0:0: [sda] tag#5 timing out command, waited 180s`, `scsi host2: ...`.
@@ -134,14 +166,18 @@ fn scsi(text: &[u8]) -> Option<KernelEvent> {
     let name = name.unwrap_or_else(|| word(said));
     match unreadable {
         true => Some(medium(name)),
-        false => reset(name),
+        false => {
+            let timed_out = has(said, b"timing out command") || has(said, b"DID_TIME_OUT");
+            reset(name, timed_out.then_some(ResetReason::TimedOut))
+        }
     }
 }
 
 /// `mmc0: Timeout waiting for hardware interrupt.`
 fn mmc(text: &[u8]) -> Option<KernelEvent> {
     number(text.strip_prefix(b"mmc")?)?;
-    has(text, b": Timeout waiting for hardware").then(|| reset(word(text)))?
+    let timed_out = has(text, b": Timeout waiting for hardware");
+    timed_out.then(|| reset(word(text), Some(ResetReason::TimedOut)))?
 }
 
 /// `NETDEV WATCHDOG: eth0 (e1000e): transmit queue 0 timed out`.
@@ -163,7 +199,7 @@ fn transmit_timeout(text: &[u8]) -> Option<KernelEvent> {
 /// `e1000e 0000:00:19.0 eth0: Reset adapter unexpectedly`.
 fn adapter_reset(text: &[u8]) -> Option<KernelEvent> {
     let before = until(text, b": Reset adapter")?;
-    reset(before.rsplit(|byte| *byte == b' ').next()?)
+    reset(before.rsplit(|byte| *byte == b' ').next()?, None)
 }
 
 /// `nf_conntrack: nf_conntrack: table full, dropping packet`; `ip_conntrack` once.
@@ -276,7 +312,63 @@ fn file_system(text: &[u8]) -> Option<KernelEvent> {
 #[cfg(test)]
 mod tests {
     use super::event;
-    use holdup_evidence::observed::KernelEvent;
+    use holdup_evidence::observed::{DeviceRequest, KernelEvent, ResetReason};
+
+    #[test]
+    fn what_a_failed_request_was_for() {
+        use DeviceRequest::{Flush, Read, Write};
+        for (message, of) in [
+            ("ata7.00: failed command: READ DMA EXT", Some(Read)),
+            ("ata7.00: failed command: WRITE FPDMA QUEUED", Some(Write)),
+            ("ata7.00: failed command: FLUSH CACHE EXT", Some(Flush)),
+            // A log of the drive, and a hint.
+            ("ata7.00: failed command: READ LOG EXT", None),
+            ("ata7.00: failed command: DATA SET MANAGEMENT", None),
+            ("ata7.00: failed command: READ", None),
+            (
+                "I/O error, dev sdq, sector 64 op 0x1:(WRITE) flags 0x800",
+                Some(Write),
+            ),
+            ("I/O error, dev sdq, sector 64 op 0x3:(DISCARD) flags 0x0", None),
+            ("blk_update_request: I/O error, dev sdq, sector 64", None),
+            (
+                "Buffer I/O error on dev sdq1, logical block 3, lost async page write",
+                Some(Write),
+            ),
+        ] {
+            let found = event(message.as_bytes());
+            let Some(KernelEvent::IoError { request, .. }) = found else {
+                panic!("{message}: {found:?}");
+            };
+            assert_eq!(request, of, "{message}");
+        }
+    }
+
+    #[test]
+    fn why_a_device_was_reset() {
+        for (message, why) in [
+            (
+                "ata7.00: exception Emask 0x0 SAct 0x4 SErr 0x0 action 0x6 frozen",
+                Some(ResetReason::Frozen),
+            ),
+            ("ata7.00: exception Emask 0x10 SAct 0x4 SErr 0x0 action 0x6", None),
+            ("ata7: hard resetting link", None),
+            (
+                "nvme nvme2: I/O 9 QID 1 timeout, aborting",
+                Some(ResetReason::TimedOut),
+            ),
+            (
+                "mmc1: Timeout waiting for hardware interrupt.",
+                Some(ResetReason::TimedOut),
+            ),
+        ] {
+            let found = event(message.as_bytes());
+            let Some(KernelEvent::DeviceReset { reason, .. }) = found else {
+                panic!("{message}: {found:?}");
+            };
+            assert_eq!(reason, why, "{message}");
+        }
+    }
 
     #[test]
     fn places_that_cannot_be_read_in_the_words_of_each_layer() {

@@ -8,6 +8,9 @@ pub(super) const LINES: u32 = 12;
 /// Bytes of a value that is told.
 const VALUE: usize = 80;
 
+/// Digits of an instant that begins with the name of a day or a month: of its day and its time.
+const MIN_DIGITS: usize = 5;
+
 /// Names under which programs say who has a lock, since when, and for what.
 const NAMES: [&str; 21] = [
     "who",
@@ -64,9 +67,70 @@ pub(super) fn named(told: &str) -> Option<String> {
     })
 }
 
+/// Words behind a lock in a sentence that says since when it is held: `lock was created at 2026-03-03 10:00:00 (51h ago)`.
+const SINCE: [&str; 12] = [
+    "created at ",
+    "created on ",
+    "acquired at ",
+    "acquired on ",
+    "taken at ",
+    "taken on ",
+    "obtained at ",
+    "held since ",
+    "locked since ",
+    "held for ",
+    "lock age: ",
+    "lock age is ",
+];
+
+/// Words that may stand between the two.
+const BETWEEN: [&str; 8] = [
+    "was",
+    "is",
+    "has",
+    "been",
+    "file",
+    "already",
+    "being",
+    "currently",
+];
+
+/// A sentence that says since when a lock is held, from the lock on. An instant or a length has figures.
+fn since(text: &str) -> Option<String> {
+    let lower = text.to_ascii_lowercase();
+    SINCE.iter().find_map(|words| {
+        let at = lower.find(words)?;
+        let own = words.find("lock");
+        let begin = match own {
+            Some(_) => at,
+            None => {
+                let before = lower.get(..at)?;
+                let lock = before.rfind("lock")?;
+                let free = before
+                    .get(..lock)?
+                    .chars()
+                    .next_back()
+                    .is_none_or(|c| !c.is_alphanumeric());
+                let between = before.get(lock + "lock".len()..)?;
+                let fits = between.split_whitespace().all(|word| BETWEEN.contains(&word));
+                (free && fits && between.starts_with(' ')).then_some(lock)?
+            }
+        };
+        let figure = lower.get(at + words.len()..)?.trim_start().chars().next()?;
+        let told: String = text.get(begin..)?.trim_end().chars().take(VALUE).collect();
+        // `Mar 3`, `Tue Mar 3`: instants begin with a name, too.
+        let instant =
+            figure.is_ascii_digit() || told.chars().filter(char::is_ascii_digit).count() >= MIN_DIGITS;
+        instant.then_some(told)
+    })
+}
+
 /// A line that says so.
 pub(super) fn of(line: &[u8]) -> Option<String> {
     let text = text_of(line.get(..2 * VALUE).unwrap_or(line));
+    if let Some(told) = since(&text) {
+        return Some(told);
+    }
     let (name, value) = text.split_once(':')?;
     let name = name.trim().trim_start_matches(['-', '*', '|', ' ', '\u{2502}']);
     let value = value.trim();
@@ -91,6 +155,36 @@ mod tests {
             "{said:?}"
         );
         assert_eq!(said[0].blames[0].of, "kim@build-7");
+    }
+
+    #[test]
+    fn since_when_a_lock_is_held_stands_in_a_sentence_below() {
+        for (below, told) in [
+            (
+                "store | lock was created at 2026-02-01 03:04:05 (51h10m7s ago)",
+                "lock was created at 2026-02-01 03:04:05 (51h10m7s ago)",
+            ),
+            (
+                "the lock has been held since Tue Feb  3 03:04:05 2026",
+                "lock has been held since Tue Feb  3 03:04:05 2026",
+            ),
+            ("Lock age: 4 days", "Lock age: 4 days"),
+        ] {
+            let text = format!(
+                "cannot lock the store: it is already locked by PID 711 on vault-3 by root\n{below}\n"
+            );
+            let said = read_text("t", text.as_bytes()).observed.statements;
+            assert!(said[0].text.ends_with(&format!("| {told}")), "{said:?}");
+            assert_eq!(said[0].blames[0].of, "process 711 on vault-3");
+        }
+        // What is made at an instant, and is no lock.
+        for below in [
+            "clock was created at 2026-02-01 03:04:05",
+            "lock and key, table created at 10:00",
+            "lock held for everybody",
+        ] {
+            assert_eq!(super::of(below.as_bytes()), None, "{below}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A device fails requests, or is reset because it does not answer.
 
 use crate::rules::{Rule, RuleId, Run, fires, logs, say};
-use holdup_evidence::observed::{Happening, KernelEvent};
+use holdup_evidence::observed::{DeviceRequest, Happening, KernelEvent, ResetReason};
 use holdup_evidence::{Cause, Observed};
 use holdup_model::finding::{Finding, Remedy, Severity, Verdict};
 
@@ -18,17 +18,17 @@ const LINES: usize = 5;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
-    Error,
+    Error(Option<DeviceRequest>),
     /// A place that cannot be read or written.
     Medium,
-    Reset,
+    Reset(Option<ResetReason>),
     /// An interface did not send what is in this queue.
     Silent(Option<u32>),
 }
 
 impl Kind {
     fn is_reset(self) -> bool {
-        matches!(self, Kind::Reset | Kind::Silent(_))
+        matches!(self, Kind::Reset(_) | Kind::Silent(_))
     }
 }
 
@@ -37,9 +37,9 @@ const DISKS: &[&str] = &["sd", "hd", "nvme"];
 
 fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
     let lines = logs::happenings(observed, |event| match event {
-        KernelEvent::IoError { device } => Some((device.as_str(), Kind::Error)),
+        KernelEvent::IoError { device, request } => Some((device.as_str(), Kind::Error(*request))),
         KernelEvent::MediumError { device } => Some((device.as_str(), Kind::Medium)),
-        KernelEvent::DeviceReset { device } => Some((device.as_str(), Kind::Reset)),
+        KernelEvent::DeviceReset { device, reason } => Some((device.as_str(), Kind::Reset(*reason))),
         KernelEvent::TransmitTimeout { device, queue } => Some((device.as_str(), Kind::Silent(*queue))),
         _ => None,
     });
@@ -61,6 +61,7 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
         count => format!("{device} and {} more", count - 1),
     };
     let (damaged, places) = damaged(&lines);
+    let (what, why) = (requests(&lines), reasons(&lines));
     let title = match (errors, resets, silent) {
         _ if places > 0 => format!(
             "{damaged} cannot read some places on its medium: it reports uncorrectable errors{}",
@@ -70,9 +71,9 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
             "{device} did not send: its transmit queue{} timed out",
             queue.map_or_else(String::new, |queue| format!(" {queue}"))
         ),
-        (0, _, None) => format!("The kernel had to reset {which}, because it did not answer"),
-        (_, 0, _) => format!("Requests to {which} fail"),
-        _ => format!("Requests to {which} fail, and it had to be reset"),
+        (0, _, None) => format!("The kernel had to reset {which}, because it did not answer{why}"),
+        (_, 0, _) => format!("Requests to {which} fail{what}"),
+        _ => format!("Requests to {which} fail{what}, and it had to be reset{why}"),
     };
     let mut finding = Finding::without_duration(
         RULE.id.id(),
@@ -119,6 +120,49 @@ fn check(_run: &Run<'_>, observed: &Observed) -> Verdict {
                 "reading all of a failing disk can break it: start with the most important data",
             )),
     )
+}
+
+/// What failed, in words. How many is not told: one request has a line of each layer that it went through.
+fn requests(rows: &[(&Happening, (&str, Kind))]) -> String {
+    let has = |request| {
+        let is = Kind::Error(Some(request));
+        rows.iter().any(|(_, (_, kind))| *kind == is)
+    };
+    let known = [
+        (DeviceRequest::Read, "reads"),
+        (DeviceRequest::Write, "writes"),
+        (DeviceRequest::Flush, "flushes of its cache"),
+    ];
+    let names: Vec<&str> = known
+        .into_iter()
+        .filter_map(|(request, name)| has(request).then_some(name))
+        .collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", names.join(", ")),
+    }
+}
+
+/// Why it had to be reset, in words, and how often that is logged.
+fn reasons(rows: &[(&Happening, (&str, Kind))]) -> String {
+    let count = |reason| {
+        let is = Kind::Reset(Some(reason));
+        rows.iter().filter(|(_, (_, kind))| *kind == is).count()
+    };
+    let known = [
+        (ResetReason::Frozen, "its port was frozen"),
+        (ResetReason::TimedOut, "requests timed out"),
+    ];
+    let told: Vec<String> = known
+        .into_iter()
+        .map(|(reason, words)| (count(reason), words))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, words)| format!("{words} {}", logs::times(count)))
+        .collect();
+    match told.is_empty() {
+        true => String::new(),
+        false => format!(": {}", told.join(", ")),
+    }
 }
 
 /// The devices with places that cannot be read, in words, and how often they said so.

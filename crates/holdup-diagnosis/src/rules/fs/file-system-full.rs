@@ -14,6 +14,9 @@ pub(crate) const NEARLY: f64 = 95.0;
 /// KiB that are still enough for logs and temporary files of some days, whatever the percentage: 20 GiB.
 pub(crate) const PLENTY_KIB: f64 = 20_971_520.0;
 
+/// Inodes that are still enough for the files of some days, whatever the percentage.
+const PLENTY_INODES: f64 = 1_000_000.0;
+
 /// Served by FUSE, and made full all the same.
 const SNAP_IMAGE: &str = "fuse.snapfuse";
 
@@ -114,7 +117,11 @@ fn level(one: &SeenFileSystem, short: Short) -> Level {
     if left.map_or(used >= 100.0, |left| left <= 0.0) {
         return Level::Nothing;
     }
-    let plenty = short == Short::Room && left.is_some_and(|left| left >= PLENTY_KIB);
+    let enough = match short {
+        Short::Room => PLENTY_KIB,
+        Short::Inodes => PLENTY_INODES,
+    };
+    let plenty = left.is_some_and(|left| left >= enough);
     if used >= NEARLY && !plenty {
         Level::Little
     } else {
@@ -144,6 +151,22 @@ impl Fullest for SeenFileSystem {
     }
 }
 
+/// Of which device, how many are used and how many are left, as far as it is known: ` (/dev/sdb1: 98 of 100 are used, 2 are left)`.
+fn inodes(one: &SeenFileSystem) -> String {
+    let used = one.inodes.zip(one.inodes_free).map(|(all, free)| all - free);
+    let used = used.zip(one.inodes).filter(|(used, _)| *used >= 0.0);
+    let used = used.map(|(used, all)| format!("{used:.0} of {all:.0} are used"));
+    let left = one.inodes_free.filter(|left| *left > 0.0);
+    let left = left.map(|left| format!("{left:.0} are left"));
+    let figures: Vec<String> = used.into_iter().chain(left).collect();
+    match (one.source.as_str(), figures.join(", ")) {
+        ("", figures) if figures.is_empty() => String::new(),
+        ("", figures) => format!(" ({figures})"),
+        (source, figures) if figures.is_empty() => format!(" ({source})"),
+        (source, figures) => format!(" ({source}: {figures})"),
+    }
+}
+
 fn finding(observed: &Observed, one: &SeenFileSystem, short: Short) -> Finding {
     let full = level(one, short) == Level::Nothing;
     let mount = &one.mount;
@@ -160,9 +183,14 @@ fn finding(observed: &Observed, one: &SeenFileSystem, short: Short) -> Finding {
             None => format!("The file system at {mount} is nearly full"),
         },
         (Short::Inodes, true) => {
-            format!("The file system at {mount} has no inodes left: no files can be created")
+            format!(
+                "The file system at {mount} has no inodes left{}: no files can be created",
+                inodes(one)
+            )
         }
-        (Short::Inodes, false) => format!("The file system at {mount} has few inodes left"),
+        (Short::Inodes, false) => {
+            format!("The file system at {mount} has few inodes left{}", inodes(one))
+        }
     };
     let text = match short {
         Short::Room => {
@@ -195,7 +223,12 @@ fn finding(observed: &Observed, one: &SeenFileSystem, short: Short) -> Finding {
         name: mount.clone(),
         ..Resource::default()
     };
-    let severity = if full { Severity::Critical } else { Severity::Note };
+    let severity = match short {
+        _ if full => Severity::Critical,
+        Short::Room => Severity::Note,
+        // Nothing gives them back by itself, as logs that are rotated give back room.
+        Short::Inodes => Severity::Warning,
+    };
     let look = match short {
         Short::Room => Remedy::safe(
             "find what uses the space, also deleted files that are still open (their space is not free)",

@@ -162,11 +162,25 @@ fn process(text: &str) -> Option<String> {
             let name = name.filter(|name| !name.is_empty() && name.len() <= MAX_NAME_BYTES);
             return Some(match name {
                 Some(name) => format!("process {number} ({name})"),
-                None => format!("process {number}"),
+                None => format!("process {number}{}", machine(rest)),
             });
         }
     }
     None
+}
+
+/// The machine that the process is of, where it stands behind its number and nothing else follows but by whom: ` on vault-3 by root`.
+fn machine(behind: &str) -> String {
+    let of = behind.strip_prefix(" on ").and_then(|rest| {
+        let rest = rest.strip_prefix("host ").unwrap_or(rest);
+        let is_of_name = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '.' | '_');
+        let end = rest.find(|char| !is_of_name(char)).unwrap_or(rest.len());
+        let (name, rest) = rest.split_at_checked(end)?;
+        let ends = rest.trim().is_empty() || [" by ", ",", ";", ")"].iter().any(|end| rest.starts_with(end));
+        let open = NOBODY.iter().any(|nobody| name.eq_ignore_ascii_case(nobody));
+        (ends && !open && (1..=MAX_NAME_BYTES).contains(&name.len())).then_some(name)
+    });
+    of.map_or_else(String::new, |name| format!(" on {}", name.trim_end_matches('.')))
 }
 
 /// A holder by its name: `lock held by backup@db-3`.

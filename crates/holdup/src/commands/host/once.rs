@@ -403,6 +403,7 @@ fn file_system(mount: Line, room: Room, quote: &Quote) -> SeenFileSystem {
         size_kib: Some(room.size_kib),
         inodes_used_percent: room.inodes_used_percent,
         inodes_free: Some(room.inodes_free),
+        inodes: None,
         options: Some(options),
         quote: quote.clone(),
     }
