@@ -89,21 +89,14 @@ pub(super) fn look(observation: &mut Observation, watched: &BTreeSet<u32>) -> BT
         let sessions = &observation.sessions;
         let state = |pid| sessions.state(pid);
         let memory = &mut observation.locks.memory;
-        found.extend(of_postgres(
-            memory,
-            &root,
-            server,
-            symbols,
-            &state,
-            Clients::AtEnds,
-        ));
+        found.extend(of_postgres(memory, &root, server, symbols, &state));
     }
     let is_mysql = |pid: &&u32| names::comm(&root, **pid).is_some_and(|name| mysql::is_server(&name));
     for server in watched.iter().filter(is_mysql).take(MAX_SERVERS) {
         let naming = &mut observation.naming;
         let symbols = naming.addresses_of(*server, mysql::is_server, mysql::SYMBOLS);
         let memory = &mut observation.locks.memory;
-        found.extend(of_mariadb(memory, *server, symbols, &mut moment, Clients::AtEnds));
+        found.extend(of_mariadb(memory, *server, symbols, &mut moment));
     }
     if found.iter().all(|one| one.waits.is_none()) {
         return BTreeSet::new();
@@ -141,15 +134,6 @@ fn postgres_servers(
     servers
 }
 
-/// Of which sessions the clients are looked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Clients {
-    /// Of those that wait for none.
-    AtEnds,
-    /// Of those that wait, too.
-    All,
-}
-
 /// Addresses of symbols.
 type Symbols = Vec<Option<u64>>;
 
@@ -159,7 +143,6 @@ fn of_postgres(
     server: u32,
     symbols: Option<Symbols>,
     state: &dyn Fn(u32) -> Option<SessionState>,
-    of: Clients,
 ) -> Vec<LockSession> {
     let symbols = symbols.and_then(|at| {
         let [entry, kinds, status, application] = at.try_into().ok()?;
@@ -205,13 +188,8 @@ fn of_postgres(
             ..LockSession::default()
         });
     }
-    let ends: Vec<u32> = read
-        .sessions
-        .iter()
-        .map(|one| one.pid)
-        .filter(|pid| of == Clients::All || !waits.contains_key(pid))
-        .collect();
-    let mut clients = sessions::clients(&ends);
+    let served: Vec<u32> = read.sessions.iter().map(|one| one.pid).collect();
+    let mut clients = sessions::clients(&served);
     for session in read.sessions {
         let pid = session.pid;
         found.push(LockSession {
@@ -236,7 +214,6 @@ fn of_mariadb(
     server: u32,
     symbols: Option<Symbols>,
     moment: &mut Moment,
-    of: Clients,
 ) -> Vec<LockSession> {
     let symbols = symbols.and_then(|at| at.into_iter().collect::<Option<Vec<u64>>>());
     let Some(Ok(at)) = symbols.map(<[u64; 9]>::try_from) else {
@@ -296,10 +273,7 @@ fn of_mariadb(
     let have_rows: HashSet<u64> = of_rows.flat_map(|waits| waits.behind.iter().copied()).collect();
     let ends: Vec<(u64, u32)> = read
         .iter()
-        .filter(|one| match one.waits {
-            None => awaited.contains(&one.id),
-            Some(_) => of == Clients::All,
-        })
+        .filter(|one| one.waits.is_some() || awaited.contains(&one.id))
         .filter_map(|one| Some((one.id, one.descriptor?)))
         .collect();
     let mut clients = clients_of(server, &ends, moment);

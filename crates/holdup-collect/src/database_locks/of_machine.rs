@@ -3,7 +3,7 @@
 //! In: servers of which it is known that somebody waits there. Out: sessions that wait, and those that they wait for, with the clients of
 //! both. Mappings, files, titles and memory are read by children that can be left behind.
 
-use super::{Clients, MAX_SERVERS, Symbols, of_mariadb, of_postgres};
+use super::{MAX_SERVERS, Symbols, of_mariadb, of_postgres};
 use crate::behind::Readers;
 use crate::moment::Moment;
 use holdup_evidence::facts::{LockSession, SessionState};
@@ -35,10 +35,10 @@ pub fn of_machine(servers: &[u32]) -> Vec<LockSession> {
         };
         if mysql::is_server(&name) {
             let at = symbols.of(server, mysql::is_server, mysql::SYMBOLS);
-            found.extend(of_mariadb(&mut memory, server, at, &mut moment, Clients::All));
+            found.extend(of_mariadb(&mut memory, server, at, &mut moment));
         } else if postgres_titles::is_server(&name) {
             let at = symbols.of(server, postgres_titles::is_server, postgres_locks::SYMBOLS);
-            found.extend(of_postgres(&mut memory, &root, server, at, &state, Clients::All));
+            found.extend(of_postgres(&mut memory, &root, server, at, &state));
         }
     }
     super::poolers::look(&mut memory, &mut found, &mut moment);

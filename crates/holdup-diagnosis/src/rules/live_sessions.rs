@@ -8,6 +8,20 @@ use holdup_evidence::facts::{DatabaseSession, SessionClient, SessionState};
 use holdup_model::attributed::{AttributedWait, Common};
 use holdup_model::finding::{Evidence, Remedy};
 
+/// The table that the statements of all these sessions name, where it is one.
+pub(super) fn table<'a>(run: &Run<'a>, pids: &[u32]) -> Option<&'a str> {
+    let all = run.facts.database_sessions.iter();
+    let mut known = all.filter(|one| pids.contains(&one.pid) && !one.tables.is_empty());
+    let mut common: Vec<&str> = known.next()?.tables.iter().map(String::as_str).collect();
+    for session in known {
+        common.retain(|table| session.tables.iter().any(|other| other == table));
+    }
+    match common.as_slice() {
+        [one] => Some(one),
+        _ => None,
+    }
+}
+
 /// Who is at the other side of a wait of a session: its client, or a standby server.
 #[derive(Debug)]
 pub(super) struct OtherSide {

@@ -5,7 +5,6 @@ use crate::rules::{
     Extend, MATTERS, Rule, RuleId, Run, Waits, database_sessions, live_sessions, lock_sessions, percent, say,
     thread_sessions,
 };
-use holdup_evidence::facts::DatabaseSession;
 use holdup_evidence::{Cause, Observed};
 use holdup_knowledge::user_code::{self, mysql};
 use holdup_model::attributed::{Common, DatabaseServer};
@@ -135,21 +134,8 @@ fn thing(run: &Run<'_>, waits: &Waits<'_>) -> String {
 
 /// The table that all their statements name, where it is one.
 fn table<'a>(run: &Run<'a>, waits: &Waits<'_>) -> Option<&'a str> {
-    let waiting = |session: &&DatabaseSession| waits.iter().any(|wait| wait.asker.name.pid == session.pid);
-    let mut known = run
-        .facts
-        .database_sessions
-        .iter()
-        .filter(waiting)
-        .filter(|one| !one.tables.is_empty());
-    let mut common: Vec<&str> = known.next()?.tables.iter().map(String::as_str).collect();
-    for session in known {
-        common.retain(|table| session.tables.iter().any(|other| other == table));
-    }
-    match common.as_slice() {
-        [one] => Some(one),
-        _ => None,
-    }
+    let pids: Vec<u32> = waits.iter().map(|wait| wait.asker.name.pid).collect();
+    live_sessions::table(run, &pids)
 }
 
 /// What the waiting sessions execute, by command.

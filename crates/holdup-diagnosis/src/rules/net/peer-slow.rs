@@ -3,7 +3,7 @@
 use super::bus_call_unanswered::listens;
 use crate::rules::{
     Extend, Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, limit_settings,
-    live_sessions, mutual, root, say, streams,
+    live_sessions, lock_sessions, mutual, root, say, streams,
 };
 use holdup_evidence::{Cause, Ns, TaskRuntime};
 use holdup_knowledge::system_calls::{self, Kind};
@@ -340,7 +340,8 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
     if let Some(stream) = streams::of(run, group, address).filter(|_| session.is_none()) {
         return stream.finding(run, &RULE, group, [who, waits, &peer]);
     }
-    let at_rest = session.is_none() && is_at_rest(run, group);
+    let served = lock_sessions::serving(run, group).filter(|_| session.is_none());
+    let at_rest = session.is_none() && served.is_none() && is_at_rest(run, group);
     let awaits_us = session.is_none() && !subject.plural && mutual::awaits_us(main);
     let anybody = session.is_none() && group.iter().all(from_anybody);
     let title = match main.cause {
@@ -368,9 +369,12 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
         _ => format!("{who} {waits} for {peer} to answer"),
     };
     let root = root::of(group).filter(|_| session.is_none());
-    let behind = root.and_then(|root| live_sessions::behind(run, root.pid()));
+    let behind = root
+        .filter(|_| served.is_none())
+        .and_then(|root| live_sessions::behind(run, root.pid()));
     let stands = match (&session, root, &behind) {
         (Some(session), ..) => session.clause(),
+        _ if served.is_some() => served.as_ref().map(|served| served.clause()).unwrap_or_default(),
         (None, Some(root), Some(behind)) => format!(
             ": {} waits for a lock of another session{}",
             root.who(),
@@ -397,7 +401,7 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
     let handed_on = group.handed_on() && main.cause != Cause::NetDns;
     let judged_there = handed_on || goes_on(run, group);
     let for_nobody = for_no_client(run, group);
-    let held_back = session.is_none() && !subject.plural && is_held_back(run, group);
+    let held_back = session.is_none() && served.is_none() && !subject.plural && is_held_back(run, group);
     let has_answered = group.iter().all(|wait| has_an_answer(run, wait));
     let severity = if judged_there
         || served_at_once(run, group)
@@ -428,6 +432,7 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
         .and_if(others(run, group))
         .and_if(session.as_ref().map(|session| session.evidence()))
         .and_if(behind.as_ref().map(|behind| behind.evidence()))
+        .and_if(served.as_ref().map(|served| served.ends().evidence()))
         .and_if(say::way(group))
         .and_if(say::clock(run, group))
         .and_if(for_nobody.then(|| {
@@ -488,7 +493,13 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
     }
     let ends = session.and_then(|session| session.remedy()).into_iter();
     let ends = ends.chain(behind.iter().flat_map(|behind| behind.remedies()));
+    let ends = ends.chain(served.iter().flat_map(|served| served.ends().remedies()));
     let finding = ends.fold(finding, Finding::remedy);
+    if served.is_some() && !judged_there {
+        return finding.remedy(Remedy::pointless(
+            "a faster server, or more connections to it: it waits for a lock",
+        ));
+    }
     // What is stopped does not get faster.
     if let Some(root) = root.filter(|root| judged_there && root.is_halted()) {
         return finding.remedy(root.remedy());
