@@ -8,6 +8,7 @@ use super::behind::Readers;
 use super::lock_files::LockFiles;
 use super::look::{self, Sight};
 use super::moment::Moment;
+use super::queued::Queued;
 use super::set_aside::Loops;
 use super::{Observation, database_locks, elsewhere, serving};
 use holdup_evidence::facts::LockFile;
@@ -50,6 +51,7 @@ pub(super) struct Following {
     pub(super) subjects: BTreeSet<u32>,
     neighbours: BTreeSet<u32>,
     lock_files: LockFiles,
+    queued: Queued,
 }
 
 impl Following {
@@ -61,6 +63,11 @@ impl Following {
     /// Lock files beside those that sleep.
     pub(super) fn lock_files(&self) -> Vec<LockFile> {
         self.lock_files.finish()
+    }
+
+    /// Connections of these that nobody has accepted.
+    pub(super) fn queued(&mut self) -> &mut Queued {
+        &mut self.queued
     }
 
     /// Watches these processes from now on; looking at them takes no longer than `limit`.
@@ -108,16 +115,20 @@ impl Following {
         Ok(())
     }
 
+    /// Looks at the database servers among those that are watched. Returns who is at the ends of chains of locks.
+    fn look_at_databases(&self, observation: &mut Observation) -> BTreeSet<u32> {
+        let watched = &self.subjects | &self.neighbours;
+        observation.sessions.look(watched.iter());
+        database_locks::look(observation, &watched)
+    }
+
     /// Looks who is in the way of waits that go on, until there is nobody new.
     ///
     /// # Errors
     /// When the kernel refuses.
     pub(super) fn follow(&mut self, observation: &mut Observation) -> anyhow::Result<()> {
-        observation
-            .sessions
-            .look(self.subjects.iter().chain(&self.neighbours));
         let watched = &self.subjects | &self.neighbours;
-        let mut at_the_ends = database_locks::look(observation, &watched);
+        let mut at_the_ends = self.look_at_databases(observation);
         for _ in 0..MAX_ROUNDS {
             let mut lasting = waits_that_last(observation);
             // A path counts if its thread is found in the same wait after it was read.
@@ -125,6 +136,9 @@ impl Following {
                 lasting = waits_that_last(observation);
             }
             let found = observation.naming.neighbours().of(&lasting);
+            if !found.queued.is_empty() {
+                self.queued.await_acceptance(&found.queued);
+            }
             at_the_ends.extend(self.lock_files.look(&lasting, &watched));
             for end in found.ends {
                 observation.attribution.push(&Event::OtherEnd(end));
@@ -149,11 +163,7 @@ impl Following {
             }
             tell_resting_servers(observation, &new);
             self.adopt(observation, &new, Role::Neighbour, NEXT_LOOK)?;
-        }
-        if watched != &self.subjects | &self.neighbours {
-            observation
-                .sessions
-                .look(self.subjects.iter().chain(&self.neighbours));
+            at_the_ends.extend(self.look_at_databases(observation));
         }
         Ok(())
     }

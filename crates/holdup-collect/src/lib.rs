@@ -56,6 +56,7 @@ pub mod privileges;
 mod programs;
 mod pulse;
 mod pushed;
+mod queued;
 mod queues;
 mod resolvers;
 mod run;
@@ -216,6 +217,7 @@ struct Observation {
     pointed_at: Vec<u32>,
     /// Lock files beside sleeping processes.
     lock_files: Vec<LockFile>,
+    queued: queued::Queued,
     /// What observed processes wrote in their logs.
     own_logs: Option<Vec<OwnLog>>,
     spending: Option<Spending>,
@@ -276,6 +278,7 @@ impl Observation {
             locks: Locks::default(),
             pointed_at: Vec::new(),
             lock_files: Vec::new(),
+            queued: queued::Queued::default(),
             own_logs: None,
             spending: how.budget.map(Spending::begin),
             frozen: None,
@@ -401,6 +404,7 @@ impl Observation {
         facts.database_sessions = self.sessions.finish();
         facts.lock_sessions = self.locks.finish();
         facts.lock_files = self.lock_files;
+        self.queued.tell(&mut facts);
         facts.jvms = self.jvms.finish();
         for jvm in &mut facts.jvms {
             jvm.dumps = self.dumps.made(jvm.pid);

@@ -54,6 +54,8 @@ pub(super) struct Found {
     pub(super) processes: BTreeSet<u32>,
     /// Who has which other end.
     pub(super) ends: Vec<OtherEnd>,
+    /// Processes with a connection that nobody has accepted yet.
+    pub(super) queued: BTreeSet<u32>,
 }
 
 impl Neighbours {
@@ -136,7 +138,10 @@ impl Neighbours {
                     Other::Tcp { local, peer } => {
                         let sockets = moment.sockets(*pid);
                         if let Some(inode) = sockets.other_end(*local, *peer) {
-                            unaccepted.extend(sockets.listens(inode).then_some(inode));
+                            if sockets.listens(inode) {
+                                unaccepted.insert(inode);
+                                found.queued.insert(*pid);
+                            }
                             wanted.push((object, Open::Socket(inode)));
                         }
                     }

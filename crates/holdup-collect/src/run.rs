@@ -148,6 +148,9 @@ fn observe(
         priority.adapt(observation.turn());
         observation.naming.look_at_tokio();
         observation.naming.look_at_tasks();
+        if ended.is_none() {
+            following.queued().look_when_due();
+        }
         if follows && ended.is_none() && Instant::now() >= look_at {
             // That is done once, and no part of what the next look will take.
             observation.tracer.prepare_looks().ok();
@@ -165,6 +168,7 @@ fn observe(
     }
     observation.end_spending();
     observation.lock_files = following.lock_files();
+    observation.queued = std::mem::take(following.queued());
     observation.take_logs(logs, &own, following.neighbours());
     if how.follow && !follows {
         // What is known of CMD is worth more than who blocks it.

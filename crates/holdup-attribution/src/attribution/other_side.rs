@@ -5,7 +5,7 @@
 use super::blocker::Scene;
 use super::ended_wait::EndedWait;
 use crate::classify::may_await_room;
-use holdup_evidence::{Cause, ObjectId, PolledFd, ThreadId, Wait, Waker};
+use holdup_evidence::{Cause, Ns, ObjectId, ObjectKind, PolledFd, ThreadId, Wait, Waker};
 use holdup_knowledge::system_calls::{self, Child};
 
 /// Processes that are remembered of one wait: a program that polls more of them waits for whichever comes first.
@@ -54,7 +54,11 @@ impl Scene<'_> {
         let mut found: Vec<u32> = Vec::new();
         let own = self.threads.get(&wait.thread);
         let own = own.map(|thread| self.tasks.pid(thread.identity.process));
-        for pid in ends.filter_map(|object| self.tasks.other_end(object, own)) {
+        let end = |object: ObjectId| {
+            let only = self.tasks.other_end(object, own);
+            only.or_else(|| self.worker(object, own, (wait.start, wait.end)))
+        };
+        for pid in ends.filter_map(end) {
             if found.len() < MAX_SIDES && !found.contains(&pid) {
                 found.push(pid);
             }
@@ -63,6 +67,32 @@ impl Scene<'_> {
             found.extend(self.awaited_child(wait));
         }
         found
+    }
+
+    /// Of several processes of one program that have a listener, each of which may accept: the one that did something else for longest
+    /// meanwhile, as far as that is known by now, for any of them that ends what it does can take the connection. `None` where one of them
+    /// was free.
+    fn worker(&self, object: ObjectId, own: Option<u32>, (from, to): (Ns, Ns)) -> Option<u32> {
+        let socket = self.objects.object(Some(object));
+        socket.filter(|object| matches!(object.kind, ObjectKind::Socket { .. }))?;
+        let ends = self.tasks.other_ends(object);
+        let mut others = ends.iter().copied().filter(|pid| Some(*pid) != own);
+        let first = others.next()?;
+        let mut longest: Option<(Ns, u32)> = None;
+        for pid in std::iter::once(first).chain(others) {
+            let alike = pid == first || self.tasks.share_a_program(first, pid);
+            let thread = self.threads.get(&self.tasks.living(pid)?).filter(|_| alike)?;
+            let doing = thread.recent.doing(from, to);
+            let ns = match doing {
+                Some(doing) if matches!(doing.cause, Cause::Idle | Cause::NetAccept) => return None,
+                Some(doing) => doing.ns,
+                None => 0,
+            };
+            if longest.is_none_or(|(most, _)| ns > most) {
+                longest = Some((ns, pid));
+            }
+        }
+        longest.map(|(_, pid)| pid)
     }
 
     /// The child whose end a wait is for.

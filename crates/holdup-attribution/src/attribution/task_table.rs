@@ -202,6 +202,12 @@ impl TaskTable {
         (name(pid)? == name(parent)?).then_some(parent)
     }
 
+    /// Whether two processes have one name.
+    pub(super) fn share_a_program(&self, one: u32, other: u32) -> bool {
+        let name = |pid| Some(self.processes[self.by_pid.get(&pid)?.0 as usize].name);
+        name(one).is_some_and(|found| name(other) == Some(found))
+    }
+
     /// Whether a process has such a child, that runs the same program, among those that observation found.
     pub(super) fn has_child(&self, pid: u32, which: impl Fn(u32) -> bool) -> bool {
         self.has_child_of_any_program(pid, |child| {

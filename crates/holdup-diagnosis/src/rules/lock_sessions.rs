@@ -3,16 +3,14 @@
 //! In: waits of sessions, and what was read of their server. Out: the lock, the sessions at the ends of the chains, with their clients and what
 //! those do, in words, and what to do about them. What was read is of one instant: it is reported of waits that lasted.
 
-use super::live_sessions::{self, client, go_on};
+use super::live_sessions::{client, go_on};
 use super::{Run, Waits, duration, root, say};
 use holdup_attribution::attribution::chosen_frame;
 use holdup_evidence::facts::{LockKind, LockSession, LockWait, SessionState};
 use holdup_evidence::{Cause, Ns};
-use holdup_knowledge::user_code::mysql;
 use holdup_model::attributed::{AttributedWait, DatabaseServer, Holder, HowKnown};
 use holdup_model::finding::{Evidence, Remedy};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::net::SocketAddr;
 
 /// Waits from which the one in the way is reported, nanoseconds: at one look at many short ones anybody may be.
 const LASTING_NS: Ns = 1_000_000_000;
@@ -63,13 +61,23 @@ pub(super) fn of<'a>(run: &Run<'a>, waits: &Waits<'a>) -> Option<Ends<'a>> {
     let waiting: Vec<&LockSession> = waiting
         .filter(|one| one.waits.is_some() && lasting.contains(&(one.pid, one.tid)))
         .collect();
-    let (lock, found) = chains(run, &waiting)?;
+    behind(run, server, &waiting, |first| doing(run, waits, first))
+}
+
+/// What these sessions wait for, and who has it; `doing`: what the one who has it does meanwhile.
+pub(super) fn behind<'a>(
+    run: &Run<'a>,
+    server: DatabaseServer,
+    waiting: &[&'a LockSession],
+    doing: impl FnOnce(&LockSession) -> String,
+) -> Option<Ends<'a>> {
+    let (lock, found) = chains(run, waiting)?;
     let (first, _) = *found.ends.first()?;
     Some(Ends {
         server,
         lock,
         client: named_client(run, first),
-        doing: doing(run, waits, first),
+        doing: doing(first),
         unserved: unserved(run, first),
         ends: found.ends,
         between: found.between,
@@ -115,7 +123,7 @@ fn chains<'a>(run: &Run<'a>, waiting: &[&'a LockSession]) -> Option<(&'a LockWai
 }
 
 /// Whether threads waited so long for the same thing. MariaDB's look every second whether they were ended meanwhile.
-fn lasts(wait: &AttributedWait) -> bool {
+pub(super) fn lasts(wait: &AttributedWait) -> bool {
     let looks = wait.timed_out > 0 && wait.timed_out.saturating_mul(2) >= wait.count;
     wait.max >= LASTING_NS || looks && wait.ns >= LASTING_NS
 }
@@ -139,79 +147,6 @@ pub(super) fn group(run: &Run<'_>, wait: &AttributedWait) -> Option<(u32, u64, L
             .find(|one| one.server == at.server && one.id == first)?;
     }
     None
-}
-
-/// Sessions that serve these waits of clients, where they wait for locks themselves.
-#[derive(Debug)]
-pub(super) struct Served<'a> {
-    sessions: Vec<&'a LockSession>,
-    /// The table that all their statements name.
-    table: Option<&'a str>,
-    ends: Ends<'a>,
-}
-
-/// The same of waits of clients: what the sessions that serve them wait for. `None` where no session of theirs is known to wait.
-pub(super) fn serving<'a>(run: &Run<'a>, waits: &Waits<'a>) -> Option<Served<'a>> {
-    let lasting: Vec<&AttributedWait> = waits.iter().filter(|wait| lasts(wait)).collect();
-    let serves = |session: &&LockSession| {
-        session.waits.is_some() && lasting.iter().any(|wait| is_served_by(wait, session))
-    };
-    let sessions: Vec<&LockSession> = run.facts.lock_sessions.iter().filter(serves).collect();
-    let (lock, found) = chains(run, &sessions)?;
-    let (first, _) = *found.ends.first()?;
-    let server = match first.process.as_str() {
-        name if mysql::is_server(name) => DatabaseServer::Mysql,
-        _ => DatabaseServer::Postgresql,
-    };
-    let ends = Ends {
-        server,
-        lock,
-        client: named_client(run, first),
-        doing: does_meanwhile(waits, first),
-        unserved: unserved(run, first),
-        ends: found.ends,
-        between: found.between,
-    };
-    let pids: Vec<u32> = sessions.iter().map(|one| one.pid).collect();
-    let table = live_sessions::table(run, &pids);
-    Some(Served {
-        sessions,
-        table,
-        ends,
-    })
-}
-
-/// Whether a session serves the connection on which somebody waits: its client has it, or the process at its other end is the session.
-fn is_served_by(wait: &AttributedWait, session: &LockSession) -> bool {
-    let is_process = session.tid == session.pid && session.pid != session.server;
-    let named = |holder: &Holder| holder.how_known == HowKnown::SocketPeer && holder.name.pid == session.pid;
-    is_of_client(session, wait.asker.name.pid, wait.resource.detail.local)
-        || is_process && wait.holders.iter().any(named)
-}
-
-/// Whether a session is of this process, and of the connection that has this address there, where that is known.
-fn is_of_client(session: &LockSession, pid: u32, own: Option<SocketAddr>) -> bool {
-    let client = session.client.as_ref();
-    client.is_some_and(|client| client.pid == Some(pid) && (client.address == own || own.is_none()))
-}
-
-/// What the client of the one that has the lock did meanwhile, or that one itself, as the chain behind a client's wait tells it.
-fn does_meanwhile(waits: &Waits<'_>, session: &LockSession) -> String {
-    let client = session.client.as_ref();
-    if client.is_some_and(|client| client.stopped) {
-        return ": that client is stopped".to_owned();
-    }
-    let Some(end) = root::of(waits) else {
-        return String::new();
-    };
-    let is_client = client.is_some_and(|client| client.pid == Some(end.pid()));
-    let is_server = end.pid() == session.pid || end.pid() == session.server;
-    // A server's process sleeps in the same way for whatever it waits for.
-    match is_server && !(end.works() && end.pid() != session.server) {
-        true => String::new(),
-        false if is_client => end.stands(),
-        false => end.stands().replacen(": ", "; ", 1),
-    }
 }
 
 /// What most of these wait for.
@@ -346,7 +281,7 @@ impl Ends<'_> {
     }
 
     /// The same, in general words where the name is not known.
-    fn thing_or_kind(&self, table: Option<&str>) -> String {
+    pub(super) fn thing_or_kind(&self, table: Option<&str>) -> String {
         let kind = match self.lock.kind {
             LockKind::Row => "a row",
             LockKind::Table => "a table",
@@ -374,7 +309,7 @@ impl Ends<'_> {
     }
 
     /// What the server calls a session.
-    fn word(&self) -> &'static str {
+    pub(super) fn word(&self) -> &'static str {
         match self.server {
             DatabaseServer::Mysql => "connection",
             DatabaseServer::Postgresql => "session",
@@ -514,67 +449,5 @@ impl Ends<'_> {
             .with_command(command),
         );
         remedies
-    }
-}
-
-impl<'a> Served<'a> {
-    /// What is known of the lock.
-    pub(super) fn ends(&self) -> &Ends<'a> {
-        &self.ends
-    }
-
-    /// What they wait for, and who has it: for the end of a title.
-    pub(super) fn clause(&self) -> String {
-        let who = match self.sessions.as_slice() {
-            [one] => format!("{} {} waits", self.ends.word(), one.id),
-            many => format!("{} there wait", say::several(many.len() as u64, self.ends.word())),
-        };
-        format!(
-            ": {who} for {}{}",
-            self.ends.thing_or_kind(self.table),
-            self.ends.clause()
-        )
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_of_client;
-    use holdup_evidence::facts::{LockSession, SessionClient};
-    use std::net::SocketAddr;
-
-    fn address(text: &str) -> SocketAddr {
-        text.parse().expect("an address")
-    }
-
-    fn session(pid: u32, at: Option<&str>) -> LockSession {
-        LockSession {
-            client: Some(SessionClient {
-                pid: Some(pid),
-                address: at.map(address),
-                ..SessionClient::default()
-            }),
-            ..LockSession::default()
-        }
-    }
-
-    #[test]
-    fn a_session_is_of_the_connection_of_its_client_and_of_no_other() {
-        let own = session(7, Some("127.0.0.1:4000"));
-        assert!(is_of_client(&own, 7, Some(address("127.0.0.1:4000"))));
-        assert!(
-            !is_of_client(&own, 7, Some(address("127.0.0.1:4001"))),
-            "another connection of it"
-        );
-        assert!(
-            !is_of_client(&own, 8, Some(address("127.0.0.1:4000"))),
-            "another process"
-        );
-        assert!(is_of_client(&own, 7, None), "which connection is not known");
-        assert!(is_of_client(&session(7, None), 7, None), "a Unix socket");
-        assert!(
-            !is_of_client(&LockSession::default(), 7, None),
-            "a session of nobody"
-        );
     }
 }

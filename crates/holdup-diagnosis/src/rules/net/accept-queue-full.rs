@@ -1,13 +1,12 @@
 //! A listener of this machine whose queue of clients is full.
 
 use super::connection_unanswered::came_to_nothing;
+use crate::rules::in_queue::{address, listener};
 use crate::rules::{Extend, MATTERS, Rule, RuleId, Run, Waits, connected, listeners, live_sessions, say};
 use holdup_evidence::facts::Listener;
 use holdup_evidence::{Cause, Ns};
 use holdup_model::attributed::AttributedWait;
-use holdup_model::attributed::Peer;
 use holdup_model::finding::{Confidence, Evidence, Finding, Remedy, Severity, Verdict};
-use std::net::SocketAddr;
 
 /// Wait from which a request was repeated at least once, nanoseconds: the kernel's first repetition comes after 1 s.
 /// On one machine nothing else drops the first one.
@@ -17,26 +16,6 @@ const MIN_REPEATED_NS: Ns = 1_000_000_000;
 pub(crate) const RULE: Rule = Rule::of_either(RuleId::AcceptQueueFull, check, listeners::seen)
     .about("a listener on this machine does not accept its queued clients")
     .causes(&[Cause::NetConnect]);
-
-fn address(wait: &AttributedWait) -> Option<SocketAddr> {
-    match &wait.resource.detail.peer {
-        Some(Peer::Address(address)) => Some(*address),
-        Some(Peer::Name(_)) => None,
-        None => wait.resource.name.parse().ok(),
-    }
-}
-
-/// The listener that a wait was for, with clients that it has not accepted.
-fn listener<'a>(run: &Run<'a>, wait: &AttributedWait) -> Option<&'a Listener> {
-    let peer = address(wait)?;
-    let serves = |own: SocketAddr| own == peer || (own.port() == peer.port() && own.ip().is_unspecified());
-    // A listener on all addresses is here; whether the peer's address is, too, only a loopback address tells by itself.
-    let here = |own: SocketAddr| own.ip() == peer.ip() || peer.ip().is_loopback();
-    let all = run.facts.listeners.iter();
-    all.filter(|listener| serves(listener.address) && here(listener.address))
-        .max_by_key(|listener| listener.waiting)
-        .filter(|listener| listener.waiting > 0)
-}
 
 /// Whether a wait is one for a listener of this machine with a queue.
 pub(super) fn is_queue(run: &Run<'_>, wait: &AttributedWait) -> bool {

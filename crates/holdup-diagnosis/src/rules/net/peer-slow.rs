@@ -2,8 +2,8 @@
 
 use super::bus_call_unanswered::listens;
 use crate::rules::{
-    Extend, Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, limit_settings,
-    live_sessions, lock_sessions, mutual, root, say, streams,
+    Extend, Generality, HARM_FLOOR, MATTERS, Rule, RuleId, Run, Waits, duration, in_queue, limit_settings,
+    live_sessions, mutual, root, say, sessions_served, streams,
 };
 use holdup_evidence::{Cause, Ns, TaskRuntime};
 use holdup_knowledge::system_calls::{self, Kind};
@@ -340,12 +340,14 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
     if let Some(stream) = streams::of(run, group, address).filter(|_| session.is_none()) {
         return stream.finding(run, &RULE, group, [who, waits, &peer]);
     }
-    let served = lock_sessions::serving(run, group).filter(|_| session.is_none());
-    let at_rest = session.is_none() && served.is_none() && is_at_rest(run, group);
+    let served = sessions_served::of(run, group).filter(|_| session.is_none());
+    let queue = in_queue::of(run, main, address).filter(|_| session.is_none());
+    let at_rest = session.is_none() && queue.is_none() && served.is_none() && is_at_rest(run, group);
     let awaits_us = session.is_none() && !subject.plural && mutual::awaits_us(main);
     let anybody = session.is_none() && group.iter().all(from_anybody);
     let title = match main.cause {
         Cause::NetReceive if anybody => format!("{who} {waits} for a datagram of anybody on {address}"),
+        Cause::NetReceive if queue.is_some() => format!("{who} {waits} for {peer} to accept {its} connection"),
         Cause::NetReceive if awaits_us => {
             let own = say::name_or(&main.asker.name.process, "this process");
             format!("{who} {waits} for {peer} to send something, and that one waits for {own} to ask")
@@ -390,6 +392,11 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
         (None, Some(root), None) => root.stands(),
         (None, None, _) => String::new(),
     };
+    let stands = match &queue {
+        Some(queue) if stands.is_empty() => queue.clause(run),
+        Some(queue) => stands + &queue.beside(),
+        None => stands,
+    };
     // Whoever has an end of a pair waits for somebody else's client meanwhile, not for this one.
     let accepts = paired.filter(|holder| stands.is_empty() && holder.doing == Some(Cause::NetAccept));
     let stands = match accepts {
@@ -432,6 +439,8 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
         .and_if(others(run, group))
         .and_if(session.as_ref().map(|session| session.evidence()))
         .and_if(behind.as_ref().map(|behind| behind.evidence()))
+        .and_if(queue.as_ref().map(|queue| queue.evidence()))
+        .and_if(queue.as_ref().and_then(|queue| queue.clients(run)))
         .and_if(served.as_ref().map(|served| served.ends().evidence()))
         .and_if(say::way(group))
         .and_if(say::clock(run, group))
@@ -508,6 +517,12 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
         return finding.remedy(Remedy::safe(format!(
             "make {peer} faster: this wait is its running time"
         )));
+    }
+    if let Some(queue) = &queue {
+        return queue.with_remedies(match root {
+            Some(root) => finding.remedy(root.remedy()),
+            None => finding,
+        });
     }
     match main.cause {
         Cause::NetSend => finding
