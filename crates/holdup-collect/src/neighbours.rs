@@ -133,7 +133,7 @@ impl Neighbours {
                     } => wanted.push((object, Open::Socket(*inode))),
                     Other::Unix {
                         listener: Some(pid), ..
-                    } => found.end(object, vec![*pid]),
+                    } => found.end(object, vec![*pid], false),
                     Other::Unix { .. } => {}
                     Other::Tcp { local, peer } => {
                         let sockets = moment.sockets(*pid);
@@ -153,7 +153,7 @@ impl Neighbours {
                     Other::Fuse(device) => {
                         let own = std::process::id();
                         let servers = servers.get_or_insert_with(|| descriptors::fuse_servers(&root, own));
-                        found.end(object, serving(servers, *device));
+                        found.end(object, serving(servers, *device), false);
                     }
                 }
             }
@@ -172,11 +172,12 @@ impl Neighbours {
             let waiting: HashSet<u32> = waiting.map(|(pid, _)| *pid).collect();
             // That one process has both ends is reported all the same: threads of a server tell each other something there.
             let both = matches!(open, Open::PipeToWrite(_)) && waiting.len() == 1;
-            if matches!(open, Open::Socket(inode) if unaccepted.contains(&inode)) {
+            let listens = matches!(open, Open::Socket(inode) if unaccepted.contains(&inode));
+            if listens {
                 leave_to_children(&root, &mut pids);
             }
             pids.retain(|pid| both || !waiting.contains(pid));
-            found.end(object, pids);
+            found.end(object, pids, listens);
         }
         found
     }
@@ -226,10 +227,14 @@ pub(super) fn last_receiver(pid: u32, wait: &Wait) -> Option<u32> {
 }
 
 impl Found {
-    fn end(&mut self, object: ObjectId, processes: Vec<u32>) {
+    fn end(&mut self, object: ObjectId, processes: Vec<u32>, listens: bool) {
         self.processes.extend(&processes);
         if !processes.is_empty() {
-            self.ends.push(OtherEnd { object, processes });
+            self.ends.push(OtherEnd {
+                object,
+                processes,
+                listens,
+            });
         }
     }
 }

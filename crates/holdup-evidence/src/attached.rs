@@ -30,6 +30,9 @@ pub struct OtherEnd {
     pub object: ObjectId,
     /// Processes, lowest id first.
     pub processes: Vec<u32>,
+    /// What they have is the listener in whose queue the connection stands: any of them may accept it.
+    #[serde(default)]
+    pub listens: bool,
 }
 
 /// A request was read on an accepted connection, or its answer was begun.

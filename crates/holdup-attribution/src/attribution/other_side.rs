@@ -5,7 +5,7 @@
 use super::blocker::Scene;
 use super::ended_wait::EndedWait;
 use crate::classify::may_await_room;
-use holdup_evidence::{Cause, Ns, ObjectId, ObjectKind, PolledFd, ThreadId, Wait, Waker};
+use holdup_evidence::{Cause, Ns, ObjectId, PolledFd, ThreadId, Wait, Waker};
 use holdup_knowledge::system_calls::{self, Child};
 
 /// Processes that are remembered of one wait: a program that polls more of them waits for whichever comes first.
@@ -69,12 +69,13 @@ impl Scene<'_> {
         found
     }
 
-    /// Of several processes of one program that have a listener, each of which may accept: the one that did something else for longest
+    /// Of several processes of one program each of which may accept a connection that stands in a queue: the one that did something else for longest
     /// meanwhile, as far as that is known by now, for any of them that ends what it does can take the connection. `None` where one of them
     /// was free.
     fn worker(&self, object: ObjectId, own: Option<u32>, (from, to): (Ns, Ns)) -> Option<u32> {
-        let socket = self.objects.object(Some(object));
-        socket.filter(|object| matches!(object.kind, ObjectKind::Socket { .. }))?;
+        if !self.tasks.is_in_queue(object) {
+            return None;
+        }
         let ends = self.tasks.other_ends(object);
         let mut others = ends.iter().copied().filter(|pid| Some(*pid) != own);
         let first = others.next()?;

@@ -6,7 +6,7 @@
 use super::numbers::NumberMap;
 use holdup_evidence::{Adopted, Inside, Ns, ObjectId, OtherEnd, TaskName, ThreadId};
 use holdup_model::attributed::ThreadName;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Tasks outside the run kept by thread id: those that a lock of the run's names.
@@ -76,6 +76,8 @@ pub(super) struct TaskTable {
     stoppers: HashMap<u32, Stopper>,
     /// Processes that have the other end of a pipe or socket.
     other_ends: HashMap<ObjectId, Vec<u32>>,
+    /// Of those, connections that stand in the queue of a listener.
+    in_queues: HashSet<ObjectId>,
     /// The parent of each process that was there when observation found it.
     parents: HashMap<u32, u32>,
 }
@@ -160,7 +162,12 @@ impl TaskTable {
     pub(super) fn has_other_end(&mut self, end: &OtherEnd) {
         if self.other_ends.len() >= MAX_OTHER_ENDS {
             self.other_ends.clear();
+            self.in_queues.clear();
         }
+        match end.listens {
+            true => self.in_queues.insert(end.object),
+            false => self.in_queues.remove(&end.object),
+        };
         self.other_ends.insert(end.object, end.processes.clone());
     }
 
@@ -200,6 +207,11 @@ impl TaskTable {
         let parent = *self.parents.get(&pid)?;
         let name = |pid| Some(self.processes[self.by_pid.get(&pid)?.0 as usize].name);
         (name(pid)? == name(parent)?).then_some(parent)
+    }
+
+    /// Whether a connection stands in the queue of a listener, as far as that is known.
+    pub(super) fn is_in_queue(&self, object: ObjectId) -> bool {
+        self.in_queues.contains(&object)
     }
 
     /// Whether two processes have one name.

@@ -119,7 +119,11 @@ impl Sampler {
     fn tell_end_of(&mut self, object: ObjectId, processes: Vec<u32>) {
         let processes = self.without_parents_that_wait(processes);
         if !processes.is_empty() {
-            self.events.push(Event::OtherEnd(OtherEnd { object, processes }));
+            self.events.push(Event::OtherEnd(OtherEnd {
+                object,
+                processes,
+                listens: false,
+            }));
         }
     }
 

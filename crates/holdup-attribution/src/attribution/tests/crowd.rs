@@ -36,6 +36,7 @@ fn scene(workers: u32) -> Scene {
         scene.events.push(Event::OtherEnd(OtherEnd {
             object,
             processes: vec![process],
+            listens: false,
         }));
     }
     scene
@@ -339,6 +340,7 @@ fn a_parent_that_has_the_other_end_of_a_pair_is_not_whom_its_worker_waits_for() 
     scene.events.push(Event::OtherEnd(OtherEnd {
         object: TO_PARENT,
         processes: vec![106],
+        listens: false,
     }));
     client_waits(&mut scene);
     scene.left_waiting(1, Cause::PollWait, END, polls(&[TO_PARENT, TO_BACKEND]));

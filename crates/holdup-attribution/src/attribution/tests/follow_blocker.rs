@@ -99,6 +99,7 @@ fn reads_from(orphan: bool, ends: u64) -> Attributed {
     scene.events.push(Event::OtherEnd(OtherEnd {
         object: pipe,
         processes: vec![101],
+        listens: false,
     }));
     scene.wait(1, Cause::TimerSleep, ends * MUCH, By::Interrupt);
     scene.end(1);

@@ -46,6 +46,7 @@ fn who_does_not_answer_within_a_time_limit_is_named() {
     scene.events.push(Event::OtherEnd(OtherEnd {
         object: ObjectId(7),
         processes: vec![101],
+        listens: false,
     }));
     scene.left_waiting(1, Cause::TimerSleep, 1000, |_| {});
     scene.wait(0, Cause::NetReceive, 900, By::Interrupt).object = Some(ObjectId(7));
@@ -56,6 +57,57 @@ fn who_does_not_answer_within_a_time_limit_is_named() {
     assert_eq!((holder.name.pid, holder.how_known), (101, HowKnown::SocketPeer));
 }
 
+/// A client of two workers, neither of which has accepted it, if `listens`.
+fn of_two_workers(listens: bool, second: Cause) -> Scene {
+    let mut scene = with_server();
+    scene.process(2, 0, "server");
+    scene.events.push(Event::OtherEnd(OtherEnd {
+        object: ObjectId(7),
+        processes: vec![101, 102],
+        listens,
+    }));
+    scene.wait(1, Cause::Idle, 900, By::Interrupt);
+    scene.wait(2, second, 900, By::Interrupt);
+    scene.wait(0, Cause::NetReceive, 900, By::Interrupt).object = Some(ObjectId(7));
+    scene.cpu(0, 100);
+    scene.end(0);
+    scene
+}
+
+#[test]
+fn of_workers_none_of_which_is_free_the_one_that_works_longest_is_named() {
+    let mut scene = with_server();
+    scene.process(2, 0, "server");
+    scene.events.push(Event::OtherEnd(OtherEnd {
+        object: ObjectId(7),
+        processes: vec![101, 102],
+        listens: true,
+    }));
+    scene.wait(1, Cause::DiskRead, 500, By::Interrupt);
+    scene.wait(2, Cause::DiskSync, 900, By::Interrupt);
+    scene.wait(0, Cause::NetReceive, 900, By::Interrupt).object = Some(ObjectId(7));
+    scene.cpu(0, 100);
+    scene.end(0);
+    let run = scene.attributed();
+    let holder = &row(&run, 0, Cause::NetReceive).holders[0];
+    assert_eq!((holder.name.pid, holder.doing), (102, Some(Cause::DiskSync)));
+}
+
+#[test]
+fn of_several_that_have_an_end_nobody_is_named_where_one_is_free_or_the_connection_was_accepted() {
+    for (listens, second) in [
+        (true, Cause::DiskSync),
+        (false, Cause::DiskSync),
+        (true, Cause::Idle),
+    ] {
+        let run = of_two_workers(listens, second).attributed();
+        assert!(
+            row(&run, 0, Cause::NetReceive).holders.is_empty(),
+            "{listens} {second:?}"
+        );
+    }
+}
+
 #[test]
 fn all_that_have_an_end_of_a_polled_pipe_are_named_also_behind_a_set_of_epoll() {
     let mut scene = with_server();
@@ -63,6 +115,7 @@ fn all_that_have_an_end_of_a_polled_pipe_are_named_also_behind_a_set_of_epoll() 
     scene.events.push(Event::OtherEnd(OtherEnd {
         object: ObjectId(8),
         processes: vec![101, 102],
+        listens: false,
     }));
     let polled = |object, own| PolledFd {
         fd: 5,
@@ -91,6 +144,7 @@ fn the_end_of_a_sleep_has_nobody_in_its_way() {
     scene.events.push(Event::OtherEnd(OtherEnd {
         object: ObjectId(7),
         processes: vec![101],
+        listens: false,
     }));
     scene.left_waiting(1, Cause::TimerSleep, 1000, |_| {});
     scene.wait(0, Cause::TimerSleep, 900, By::Interrupt).object = Some(ObjectId(7));

@@ -75,6 +75,7 @@ fn family(ends: &[u32]) -> Scene {
         scene.events.push(Event::OtherEnd(OtherEnd {
             object: PIPE,
             processes: ends.to_vec(),
+            listens: false,
         }));
     }
     scene
@@ -143,6 +144,7 @@ fn polls_both(program: &str) -> Cause {
         Event::OtherEnd(OtherEnd {
             object: FROM_CHILD,
             processes: vec![102],
+            listens: false,
         }),
     ]);
     waited(scene, Cause::IpcPipe, |wait| {

@@ -86,6 +86,7 @@ fn who_has_the_other_end_is_in_the_way_and_so_on_to_the_end() {
     let end = Event::OtherEnd(OtherEnd {
         object: ObjectId(7),
         processes: vec![101],
+        listens: false,
     });
     let run = watched(&scene, vec![end], false);
     assert_eq!(run.threads.len(), 1, "the neighbour's time is nobody's answer");
