@@ -25,7 +25,7 @@ pub use suspended::{AllSuspended, Awaited, Suspended};
 use crate::memory::{Memory, Source};
 use constants::Constants;
 use holdup_evidence::{Frame, Language};
-use objects::{Lines, Object, Objects};
+use objects::{Function, Lines, Object, Objects};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -172,12 +172,11 @@ impl<S: Source> Engine<S> {
     fn frame(&mut self, frame: u64, shared: Object, stack: Stack<'_>) -> Option<Arc<Frame>> {
         let function = self.objects().function(shared)?;
         let file = function.script.and_then(|script| self.objects().file(script));
-        // Compiled code has no place in the bytecode: there the line is that in which the function begins.
-        let position = self.position(frame, stack).or(function.begins);
-        let line = match (function.script, position) {
-            (Some(script), Some(position)) if file.is_some() => self.objects().line(script, position),
-            _ => None,
-        };
+        let script = function.script.filter(|_| file.is_some());
+        let line = script.and_then(|script| match self.position(frame, stack) {
+            Some(position) => self.objects().line(script, position),
+            None => self.only_line(script, &function),
+        });
         Some(Arc::new(Frame {
             symbol: Some(function.name),
             file,
@@ -185,6 +184,13 @@ impl<S: Source> Engine<S> {
             language: Language::JavaScript,
             ..Frame::default()
         }))
+    }
+
+    /// The line of a function that has but one. Compiled code has no place in the bytecode: in a longer one it may be anywhere.
+    fn only_line(&mut self, script: Object, function: &Function) -> Option<u32> {
+        let first = self.objects().line(script, function.begins?)?;
+        let last = function.ends?.checked_sub(1)?;
+        self.objects().line(script, last).filter(|last| *last == first)
     }
 
     /// Where an interpreted frame is, in characters from the beginning of its script.

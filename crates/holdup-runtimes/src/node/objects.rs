@@ -60,6 +60,18 @@ pub(super) struct Function {
     pub(super) script: Option<Object>,
     /// Where it begins in the script, characters.
     pub(super) begins: Option<u64>,
+    /// One past its last character there.
+    pub(super) ends: Option<u64>,
+}
+
+/// What is read of a scope.
+#[derive(Debug)]
+pub(super) struct Scope {
+    /// The function's own name, or else the one that it was assigned to.
+    pub(super) name: String,
+    /// Where it begins in the script, and one past its last character.
+    pub(super) begins: Option<u64>,
+    pub(super) ends: Option<u64>,
 }
 
 /// Ends of lines of scripts, by script and source.
@@ -129,12 +141,13 @@ impl<S: Source> Objects<'_, S> {
         let token = if token == NO_TOKEN { 0 } else { token };
         let named = self.field(shared, constants.name)?;
         let mut name = String::new();
-        let mut begins = None;
+        let (mut begins, mut ends) = (None, None);
         if let Some(named) = Object::of(named) {
             if self.is(named, constants.types.scope) {
                 let scope = self.scope(named)?;
-                name = scope.0;
-                begins = scope.1.map(|start| start.saturating_sub(token));
+                name = scope.name;
+                begins = scope.begins.map(|start| start.saturating_sub(token));
+                ends = scope.ends;
             } else {
                 name = self.text(named)?;
             }
@@ -142,11 +155,16 @@ impl<S: Source> Objects<'_, S> {
         if name.is_empty() {
             UNNAMED.clone_into(&mut name);
         }
-        Some(Function { name, script, begins })
+        Some(Function {
+            name,
+            script,
+            begins,
+            ends,
+        })
     }
 
-    /// A function's name and where it begins, by its scope: its own name, or else the one that it was assigned to.
-    pub(super) fn scope(&mut self, scope: Object) -> Option<(String, Option<u64>)> {
+    /// What a function's scope tells of it.
+    pub(super) fn scope(&mut self, scope: Object) -> Option<Scope> {
         let constants = self.constants;
         // The fields are behind the map.
         let place = |index: u64| index.checked_add(1)?.checked_mul(WORD);
@@ -185,8 +203,12 @@ impl<S: Source> Objects<'_, S> {
         } else {
             behind
         };
-        let begins = self.small_field(scope, place(begins)?);
-        Some((name, begins))
+        let ends = begins.checked_add(1)?;
+        Some(Scope {
+            name,
+            begins: self.small_field(scope, place(begins)?),
+            ends: self.small_field(scope, place(ends)?),
+        })
     }
 
     /// The file of a script.

@@ -129,7 +129,7 @@ fn made_at<S: Source>(objects: &mut Objects<'_, S>, listener: Object, own: fn(&s
         None => search.unrun(shared)?,
     };
     let around = search.around_of_function(shared)?;
-    let (_, from) = search.objects.scope(around)?;
+    let from = search.objects.scope(around)?.begins;
     // The outermost is a whole module.
     let from = from.filter(|from| (1..begins).contains(from) && begins - from <= AROUND_MAX)?;
     let before = search.objects.source(script, from, begins - from)?;
@@ -333,7 +333,11 @@ impl<S: Source> Search<'_, '_, S> {
         let mut inside = u64::MAX;
         for _ in 0..NESTED_MAX {
             let Some(scope) = around else { break };
-            let Some((name, Some(begins))) = self.objects.scope(scope).filter(|(_, at)| at.is_some()) else {
+            let Some((name, begins)) = self
+                .objects
+                .scope(scope)
+                .and_then(|one| Some((one.name, one.begins?)))
+            else {
                 break;
             };
             around = self.around(scope, DESCRIBED_WORDS);
