@@ -270,6 +270,26 @@ fn busy(dump: &Dump<'_>) -> usize {
     dump.threads.iter().filter(idle).count()
 }
 
+/// Of a thread that waits for another one to end, or for its result: the only other one that has something to do. Of several any may be meant.
+fn awaited(dump: &Dump<'_>, waiter: &DumpThread<'_>) -> String {
+    if waiter.doing != Doing::WaitsForTask || dump.snapshot.kind == SnapshotKind::Go {
+        return String::new();
+    }
+    let has_work = |seen: &&DumpThread<'_>| {
+        !matches!(seen.doing, Doing::Idle | Doing::WaitsForTask) && !seen.frames.is_empty()
+    };
+    let mut others = dump.threads.iter().filter(has_work);
+    match (others.next(), others.next()) {
+        (Some(other), None) => format!(
+            "; meanwhile {} {} in {}",
+            called(other),
+            does(other, false),
+            stands(other)
+        ),
+        _ => String::new(),
+    }
+}
+
 /// Where most threads stand.
 fn add_places(observed: &Observed, dump: &Dump<'_>, all: &mut Vec<Ranked>) {
     let kind = dump.snapshot.kind;
@@ -346,7 +366,7 @@ fn add_places(observed: &Observed, dump: &Dump<'_>, all: &mut Vec<Ranked>) {
             does(first, count > 1),
             waited_words.unwrap_or_default(),
             stands(first)
-        );
+        ) + &awaited(dump, first);
         let waits = matches!(first.doing, Doing::Waits(cause) if cause != Cause::TimerSleep);
         let much =
             count >= many_wait_in_one_place::MIN_THREADS && (waits || first.doing == Doing::WaitsForPool);
@@ -416,6 +436,50 @@ mod tests {
             "{first}"
         );
         assert!(first.contains("app.Mail.send"), "{first}");
+    }
+
+    #[test]
+    fn who_waits_for_another_thread_is_told_with_the_only_one_that_works() {
+        let observed = |workers: u32| {
+            dump(SnapshotKind::Python, |observed| {
+                let joins = observed.stacks.intern([
+                    "_wait_for_tstate_lock(threading.py:1169)",
+                    "join(threading.py:1149)",
+                    "close_all(/srv/app/importer.py:31)",
+                ]);
+                let writes = observed
+                    .stacks
+                    .intern(["push(/srv/app/bucket.py:77)", "run(threading.py:953)"]);
+                let thread = |name: String, stack| SeenThread {
+                    name,
+                    stack: Some(stack),
+                    ..SeenThread::default()
+                };
+                let mut all = vec![thread("MainThread".to_owned(), joins)];
+                all.extend((0..workers).map(|number| thread(format!("upload-{number}"), writes)));
+                all
+            })
+        };
+        let all = |workers| {
+            account(&observed(workers))
+                .into_iter()
+                .map(|one| one.text)
+                .collect::<Vec<_>>()
+        };
+        let one = all(1);
+        let main = one.iter().find(|text| text.starts_with("MainThread ")).unwrap();
+        assert!(
+            main.contains("for another thread to end (join) in close_all(/srv/app/importer.py:31)"),
+            "{main}"
+        );
+        assert!(
+            main.contains("; meanwhile upload-0 ") && main.contains("push(/srv/app/bucket.py:77)"),
+            "{main}"
+        );
+        assert!(
+            all(2).iter().all(|text| !text.contains("meanwhile")),
+            "any of them may be meant"
+        );
     }
 
     #[test]

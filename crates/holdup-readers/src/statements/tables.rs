@@ -16,6 +16,7 @@ mod rules;
 mod states;
 mod top_events;
 mod transactions;
+mod wait_events;
 
 use super::cells::{
     Value, cells, clock, ends_in_two, is_of_cpus, number, plain, value, without_arrow, words,

@@ -1,7 +1,8 @@
 //! `pgbench`.
 //!
 //! Out: how long a transaction took at the mean, how many there were a second, with how many clients, and of the statements that it lists with
-//! their latency (`-r`) the longest.
+//! their latency (`-r`) the longest. Its own transactions all update one of as many branches as the database is scaled to: with more clients than
+//! that they wait for each other. Source: PostgreSQL's documentation, "pgbench", "Good Practices".
 
 use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::{Out, text_of};
@@ -29,6 +30,9 @@ struct Reader {
     clients: String,
     rate: String,
     mean: Option<(f64, Quote)>,
+    /// Whether the transactions are those that update a branch, and how many branches there are.
+    updates_branches: bool,
+    scale: Option<u64>,
     /// Whether the lines below are statements with their latency, and the longest, in milliseconds.
     lists: bool,
     longest: Option<(f64, String)>,
@@ -59,7 +63,11 @@ impl LineReader for Reader {
                 .take(20)
                 .collect::<String>()
         };
-        if let Some(rest) = text.strip_prefix("number of clients:") {
+        if let Some(rest) = text.strip_prefix("scaling factor:") {
+            self.scale = first(rest).parse().ok();
+        } else if let Some(rest) = text.strip_prefix("transaction type:") {
+            self.updates_branches = rest.contains("TPC-B") && !rest.contains("(without");
+        } else if let Some(rest) = text.strip_prefix("number of clients:") {
             self.clients = first(rest);
         } else if let Some(rest) = text.strip_prefix("tps =") {
             self.rate = first(rest);
@@ -94,11 +102,23 @@ impl LineReader for Reader {
                 duration((ms * 1e6) as u64)
             )
         });
+        let clients: u64 = self.clients.parse().unwrap_or(0);
+        let contended = self
+            .scale
+            .filter(|scale| self.updates_branches && *scale < clients);
+        let contended = contended.map(|scale| {
+            let branches = match scale {
+                1 => "the row of the only branch".to_owned(),
+                several => format!("one of the rows of {several} branches"),
+            };
+            format!("; each of them updates {branches} (scaling factor {scale}): they wait for each other's row locks")
+        });
         let text = format!(
-            "a transaction took {} at the mean (latency average){}{}{}",
+            "a transaction took {} at the mean (latency average){}{}{}{}",
             duration(ns),
             part(", ", &self.rate, " a second"),
             part(" with ", &self.clients, " clients"),
+            contended.unwrap_or_default(),
             longest.unwrap_or_default()
         );
         out.statement(Statement {
@@ -123,6 +143,29 @@ mod tests {
               longest statement 912 ms: `UPDATE branches SET b = b + 1;`"
             ]
         );
+    }
+
+    #[test]
+    fn more_clients_than_branches_wait_for_each_other() {
+        let text = |kind: &str, scale: &str| {
+            format!(
+                "transaction type: {kind}\nscaling factor: {scale}\nquery mode: simple\nnumber of clients: 40\nnumber of threads: 2\n\
+                 number of transactions actually processed: 2356\nlatency average = 88.1 ms\ntps = 454.1\n"
+            )
+        };
+        let said = |kind: &str, scale: &str| read_text("p", text(kind, scale).as_bytes()).texts().concat();
+        let one = said("<builtin: TPC-B (sort of)>", "1");
+        assert!(one.ends_with(
+            "with 40 clients; each of them updates the row of the only branch (scaling factor 1): they wait for each other's row locks"
+        ), "{one}");
+        assert!(said("TPC-B (sort of)", "4").contains("one of the rows of 4 branches"));
+        for (kind, scale) in [
+            ("<builtin: TPC-B (sort of)>", "50"),
+            ("<builtin: select only>", "1"),
+            ("orders.sql", "1"),
+        ] {
+            assert!(!said(kind, scale).contains("branch"), "{kind}");
+        }
     }
 
     #[test]

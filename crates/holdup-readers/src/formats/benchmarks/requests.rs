@@ -43,6 +43,10 @@ struct Reader {
     quote: Option<Quote>,
     mean: Option<Ns>,
     longest: Option<Ns>,
+    /// Of ab, at the mean: until it was connected, from then until the first byte of the answer, and in all.
+    connected: Option<Ns>,
+    first_byte: Option<Ns>,
+    whole: Option<Ns>,
     /// `50 % within 21 ms`, `99 % within 214 ms`.
     half: Option<Ns>,
     most: Option<Ns>,
@@ -113,7 +117,33 @@ fn length(word: &str, bare: f64) -> Option<Ns> {
     (0.0..1e15).contains(&ns).then_some(ns as Ns)
 }
 
+/// A row of ab's table: min, mean, deviation, median, max, in milliseconds.
+fn mean_and_longest(row: &str) -> Option<(Ns, Ns)> {
+    let all: Vec<&str> = row.split_whitespace().collect();
+    let [_, mean, _, _, longest] = all.as_slice() else {
+        return None;
+    };
+    Some((length(mean, 1e6)?, length(longest, 1e6)?))
+}
+
 impl Reader {
+    /// What most of a long request's time is, by ab's table.
+    fn phase(&self) -> Option<String> {
+        let whole = self.whole.filter(|whole| *whole >= LONG_REQUEST_NS)?;
+        let most = |part: &Ns| part.saturating_mul(2) > whole;
+        let waited = self.first_byte.filter(most).map(|ns| {
+            format!(
+                "{} of it waiting for the first byte of the answer, which is the server's own time",
+                duration(ns)
+            )
+        });
+        let connected = self
+            .connected
+            .filter(most)
+            .map(|ns| format!("{} of it connecting", duration(ns)));
+        waited.or(connected)
+    }
+
     /// Takes a line; `None` where it says nothing.
     fn take(&mut self, text: &str) -> Option<()> {
         self.of_ab(text).or_else(|| self.of_wrk(text))
@@ -140,13 +170,13 @@ impl Reader {
                 .max(Some(ns))
                 .filter(|_| !rest.contains("across"))
                 .or(self.mean);
+        } else if let Some(rest) = behind(text, "Connect:") {
+            self.connected = Some(mean_and_longest(rest)?.0);
+        } else if let Some(rest) = behind(text, "Waiting:") {
+            self.first_byte = Some(mean_and_longest(rest)?.0);
         } else if let Some(rest) = behind(text, "Total:") {
-            // min, mean, deviation, median, max: in milliseconds.
-            let all: Vec<&str> = rest.split_whitespace().collect();
-            let [_, _, _, _, longest] = all.as_slice() else {
-                return None;
-            };
-            self.longest = Some(length(longest, 1e6)?);
+            let (mean, longest) = mean_and_longest(rest)?;
+            (self.whole, self.longest) = (Some(mean), Some(longest));
         } else if let Some(rest) = behind(text, "50% ") {
             self.half = Some(length(first(rest), 1e6)?);
         } else if let Some(rest) = behind(text, "99% ") {
@@ -205,7 +235,10 @@ impl Reader {
         // Of no request there is no length.
         let none = self.requests == Some(0.0);
         if let Some(mean) = self.mean.filter(|_| !none) {
-            listed.push(format!("a request took {} at the mean", duration(mean)));
+            let phase = self
+                .phase()
+                .map_or_else(String::new, |phase| format!(", {phase}"));
+            listed.push(format!("a request took {} at the mean{phase}", duration(mean)));
         }
         // Of a mean nothing is known where only the table of percentiles was copied.
         let half = self.half.filter(|_| self.mean.is_none());
@@ -310,6 +343,25 @@ mod tests {
                     .to_owned()
             )]
         );
+    }
+
+    #[test]
+    fn ab_says_what_most_of_a_long_request_is() {
+        let text = |connect: u32, waiting: u32| {
+            format!(
+                "Concurrency Level:      80\nComplete requests:      400\nFailed requests:        0\nTime per request:       3100.5 [ms] (mean)\n\
+                 Connection Times (ms)\n              min  mean[+/-sd] median   max\nConnect:       20  {connect} 28.0     41     900\n\
+                 Processing:   210 {waiting} 62.2   2862   7670\nWaiting:      210 {waiting} 62.1   2862   7670\n\
+                 Total:        259 3050 819.9   2962   8748\n"
+            )
+        };
+        let said = |connect, waiting| self::said(&text(connect, waiting))[0].1.clone();
+        assert!(
+            said(50, 3000)
+                .starts_with("a request took 3.10 s at the mean, 3.00 s of it waiting for the first byte")
+        );
+        assert!(said(2900, 150).starts_with("a request took 3.10 s at the mean, 2.90 s of it connecting;"));
+        assert!(said(1500, 1500).starts_with("a request took 3.10 s at the mean; "));
     }
 
     #[test]

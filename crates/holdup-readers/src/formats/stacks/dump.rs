@@ -3,6 +3,7 @@
 use crate::formats::thread_dump::Frames;
 use crate::gather::Out;
 use holdup_evidence::observed::{SeenThread, Snapshot, SnapshotKind};
+use memchr::memmem::find;
 
 /// Threads of one artefact that are kept.
 const THREADS: usize = 200_000;
@@ -124,4 +125,14 @@ pub(super) fn number(text: &[u8]) -> Option<(u64, &[u8])> {
 /// Text as it is kept.
 pub(super) fn owned(text: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
+}
+
+/// What a person has written behind a line of a dump begins so.
+const REMARKS: [&[u8]; 4] = [b" <-", b" <=", " \u{2190}".as_bytes(), b"\t<-"];
+
+/// A line without what a person has written behind it: `load (shop.py:9)   <--- here`. `None` where nobody has.
+pub(super) fn without_remark(line: &[u8]) -> Option<&[u8]> {
+    let begins = REMARKS.iter().filter_map(|remark| find(line, remark));
+    let line = line.get(..begins.min()?)?.trim_ascii_end();
+    (!line.is_empty()).then_some(line)
 }

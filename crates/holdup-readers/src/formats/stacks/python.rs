@@ -2,7 +2,7 @@
 //!
 //! In: headers of threads, frames with file and line, innermost first, of `pystack` and `pytest-timeout` last. Out: a snapshot; a frame is `function(file:line)`.
 
-use super::dump::{Dump, call, number, owned};
+use super::dump::{Dump, call, number, owned, without_remark};
 use crate::format::{Family, Format, LineReader, Sureness, Understood};
 use crate::gather::Out;
 use holdup_evidence::observed::{SeenThread, SnapshotKind, State};
@@ -168,7 +168,8 @@ impl LineReader for Reader {
                 _ => Understood::Ignorable,
             };
         }
-        match frame(line) {
+        let found = frame(line).or_else(|| frame(without_remark(line)?));
+        match found {
             Some(frame) if self.dump.frame(&frame) => Understood::Evidence,
             None if self.by_gdb => Understood::Ignorable,
             _ => Understood::No,

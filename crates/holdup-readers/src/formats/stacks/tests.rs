@@ -342,3 +342,30 @@ fn held_locks_of_a_program_of_32_bits() {
         "{said:?}"
     );
 }
+
+#[test]
+fn what_a_person_has_written_behind_a_frame_is_no_part_of_it() {
+    for remark in [
+        "   <--- here it stays",
+        " <- stuck",
+        " <== ?!",
+        "  \u{2190} never returns",
+    ] {
+        let text = format!(
+            "Thread 71 (idle): \"MainThread\"\n    wait (threading.py:320)\n    drain (shop/queue.py:44){remark}\n    main (shop/app.py:9)\n"
+        );
+        let reading = read_text("d", text.as_bytes());
+        let observed = &reading.observed;
+        assert_eq!(observed.sources[0].format, "python-stacks");
+        let found = frames(observed, &observed.snapshots[0].threads[0]);
+        assert_eq!(
+            found,
+            [
+                "wait(threading.py:320)",
+                "drain(shop/queue.py:44)",
+                "main(shop/app.py:9)"
+            ],
+            "{remark}"
+        );
+    }
+}

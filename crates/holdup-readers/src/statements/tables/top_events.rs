@@ -4,9 +4,11 @@
 //! on whatever lines they stand: how often, seconds, perhaps a mean, and last its share of the time in per cent. Time on the CPU has no count.
 
 use super::Fact;
+use super::wait_events::meaning;
 use crate::gather::text_of;
 use holdup_evidence::Ns;
 use holdup_evidence::observed::StatementKind;
+use holdup_evidence::units::duration;
 
 /// Events of one list.
 const EVENTS: usize = 20;
@@ -154,7 +156,11 @@ impl TopEvents {
             };
             let mut text = format!("{}: {share} % of the database's time, {seconds} s", event.name);
             if let Some(count) = count {
-                text.push_str(&format!(" in {count} waits"));
+                let mean = (seconds / count.max(1.0) * 1e9).clamp(0.0, super::MOST_NS) as Ns;
+                text.push_str(&format!(" in {count} waits of {} at the mean", duration(mean)));
+            }
+            if let Some(meaning) = meaning(&event.name) {
+                text.push_str(&format!(" ({meaning})"));
             }
             if let Some((share, next)) = shares.get(1) {
                 text.push_str(&format!("; next {}, {share} %", next.name));
@@ -196,14 +202,14 @@ mod tests {
         let wrapped = "Top 5 Timed Events\n~~~~ % Total\nEvent\nWaits Time (s) Ela Time\n--------- -----\nlog file\nsync\n7,001 900\n61.5\nCPU time\n200 13.7\nlatch free\n9 1\n.99\n";
         assert!(
             said(wrapped).contains(
-                "log file sync: 61.5 % of the database's time, 900 s in 7001 waits; next CPU time, 13.7 %"
+                "log file sync: 61.5 % of the database's time, 900 s in 7001 waits of 129 ms at the mean (commits wait for the log writer); next CPU time, 13.7 %"
             ),
             "{}",
             said(wrapped)
         );
         let classes = "Top 10 Foreground Events by Total Wait Time\n~~~~~~~~~~\n                 Total Wait       Wait   % DB Wait\nEvent    Waits Time (sec)    Avg(ms)   time Class\n------- ------ ---------- ---------- ------ ------\nenq: TX - row lock contention   1,204   2.5K   2076.40   71.2 Applicatio\nDB CPU    800.1      22.8\n";
         assert!(
-            said(classes).contains("enq: TX - row lock contention: 71.2 % of the database's time, 2500 s in 1204 waits; next DB CPU, 22.8 %"),
+            said(classes).contains("enq: TX - row lock contention: 71.2 % of the database's time, 2500 s in 1204 waits of 2.08 s at the mean (sessions wait for rows that other transactions have locked); next DB CPU, 22.8 %"),
             "{}",
             said(classes)
         );

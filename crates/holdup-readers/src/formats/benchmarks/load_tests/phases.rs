@@ -23,7 +23,9 @@ const K6: [(&str, &str); 6] = [
 const BLOCKED: usize = 0;
 const CONNECTING: usize = 1;
 const HANDSHAKING: usize = 2;
+const SENDING: usize = 3;
 const WAITING: usize = 4;
+const RECEIVING: usize = 5;
 
 /// Seconds from which a phase is worth a sentence, and its part of the whole: what a person would not wait for is nobody's trouble.
 const LONG_SECONDS: f64 = 0.2;
@@ -44,7 +46,11 @@ pub(super) fn told(phases: &[Option<f64>; 6]) -> Option<String> {
     let whole: f64 = (0..K6.len()).map(own).sum();
     let before = named + of(CONNECTING) + of(HANDSHAKING);
     let told = |seconds: f64| duration(ns_of(seconds));
-    if before >= LONG_SECONDS && before >= LARGE_PART * whole {
+    let longest = [WAITING, SENDING, RECEIVING]
+        .map(own)
+        .into_iter()
+        .fold(0.0, f64::max);
+    if before >= LONG_SECONDS && before > longest {
         let mut parts = vec![format!(
             "{} waiting for a free connection or looking up a name",
             told(named)
@@ -56,7 +62,12 @@ pub(super) fn told(phases: &[Option<f64>; 6]) -> Option<String> {
             }
         }
         return Some(format!(
-            "most of the time is lost before the request is sent: {} blocked ({}), while the server needed {}",
+            "{} of the time is lost before the request is sent: {} blocked ({}), while the server needed {}",
+            if before >= LARGE_PART * whole {
+                "most"
+            } else {
+                "the largest part"
+            },
             told(before),
             parts.join(", "),
             told(of(WAITING))
@@ -88,6 +99,16 @@ mod tests {
         let text = "most of the time is lost before the request is sent: 2.35 s blocked (1.57 s waiting for a free connection or looking up a \
                     name, 80.0 ms the connection (TCP), 700 ms the handshake (TLS)), while the server needed 280 ms";
         assert_eq!(told(&phases).as_deref(), Some(text));
+        // It is the longest of all phases, and less than all others together.
+        let phases = [Some(3.1), Some(3.0), None, Some(0.9), Some(2.8), Some(0.1)];
+        let text = "the largest part of the time is lost before the request is sent: 3.10 s blocked";
+        assert!(
+            told(&phases).is_some_and(|found| found.starts_with(text)),
+            "{:?}",
+            told(&phases)
+        );
+        let phases = [Some(2.7), Some(2.6), None, Some(0.9), Some(2.8), Some(0.1)];
+        assert_eq!(told(&phases), None, "the server needs longer");
         let phases = [Some(5.0), None, None, Some(0.0), Some(0.1), Some(0.1)];
         assert!(told(&phases).is_some_and(|text| text.contains("5.00 s waiting for a free connection")));
         let phases = [Some(0.0), None, None, Some(0.0), Some(0.1), Some(3.0)];
