@@ -81,9 +81,12 @@ impl Scene<'_> {
         let first = others.next()?;
         let mut longest: Option<(Ns, u32)> = None;
         for pid in std::iter::once(first).chain(others) {
-            let alike = pid == first || self.tasks.share_a_program(first, pid);
-            let thread = self.threads.get(&self.tasks.living(pid)?).filter(|_| alike)?;
-            let doing = thread.recent.doing(from, to);
+            if self.tasks.differ_by_program(first, pid) {
+                return None;
+            }
+            // Of one that has slept all the time nothing is known before the end.
+            let thread = self.tasks.living(pid).and_then(|id| self.threads.get(&id));
+            let doing = thread.and_then(|thread| thread.recent.doing(from, to));
             let ns = match doing {
                 Some(doing) if matches!(doing.cause, Cause::Idle | Cause::NetAccept) => return None,
                 Some(doing) => doing.ns,

@@ -214,10 +214,12 @@ impl TaskTable {
         self.in_queues.contains(&object)
     }
 
-    /// Whether two processes have one name.
-    pub(super) fn share_a_program(&self, one: u32, other: u32) -> bool {
+    /// Whether two processes have different names, as far as those are known.
+    pub(super) fn differ_by_program(&self, one: u32, other: u32) -> bool {
         let name = |pid| Some(self.processes[self.by_pid.get(&pid)?.0 as usize].name);
-        name(one).is_some_and(|found| name(other) == Some(found))
+        name(one)
+            .zip(name(other))
+            .is_some_and(|(one, other)| one != other)
     }
 
     /// Whether a process has such a child, that runs the same program, among those that observation found.
