@@ -347,7 +347,9 @@ pub(in crate::rules) fn about(run: &Run<'_>, group: &Waits<'_>, subject: &Subjec
     let anybody = session.is_none() && group.iter().all(from_anybody);
     let title = match main.cause {
         Cause::NetReceive if anybody => format!("{who} {waits} for a datagram of anybody on {address}"),
-        Cause::NetReceive if queue.is_some() => format!("{who} {waits} for {peer} to accept {its} connection"),
+        Cause::NetReceive if queue.is_some() => {
+            format!("{who} {waits} for {peer} to accept {its} connection")
+        }
         Cause::NetReceive if awaits_us => {
             let own = say::name_or(&main.asker.name.process, "this process");
             format!("{who} {waits} for {peer} to send something, and that one waits for {own} to ask")

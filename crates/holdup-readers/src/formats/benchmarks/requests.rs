@@ -355,13 +355,13 @@ mod tests {
                  Total:        259 3050 819.9   2962   8748\n"
             )
         };
-        let said = |connect, waiting| self::said(&text(connect, waiting))[0].1.clone();
+        let first = |connect, waiting| said(&text(connect, waiting))[0].1.clone();
         assert!(
-            said(50, 3000)
+            first(50, 3000)
                 .starts_with("a request took 3.10 s at the mean, 3.00 s of it waiting for the first byte")
         );
-        assert!(said(2900, 150).starts_with("a request took 3.10 s at the mean, 2.90 s of it connecting;"));
-        assert!(said(1500, 1500).starts_with("a request took 3.10 s at the mean; "));
+        assert!(first(2900, 150).starts_with("a request took 3.10 s at the mean, 2.90 s of it connecting;"));
+        assert!(first(1500, 1500).starts_with("a request took 3.10 s at the mean; "));
     }
 
     #[test]
